@@ -24,6 +24,7 @@ import { relay } from './comparisons/relay.ts'
 import { routes } from './comparisons/routes.ts'
 import { scale } from './comparisons/scale.ts'
 import { signIn } from './comparisons/sign-in.ts'
+import { signInBurst } from './comparisons/sign-in-burst.ts'
 import type { Comparison, Page } from './harness/comparison.ts'
 import { measure, type Settings } from './harness/measure.ts'
 import { canPin, support } from './harness/process.ts'
@@ -48,6 +49,7 @@ const comparisons: Comparison[] = [
   issuer,
   issuerFew,
   signIn,
+  signInBurst,
   scale,
   management,
   claims,

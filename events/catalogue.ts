@@ -3,6 +3,7 @@ import {
   type EntityKind,
   examples,
   impersonation,
+  impersonationRequest,
   jsonObject,
   organization,
   organizationRole,
@@ -73,6 +74,16 @@ const impersonationEvent = <const Type extends string>(
   occurs: string,
   example: Example<z.input<typeof impersonation>>,
 ) => ({ ...mutation(type, 'impersonation', impersonation, occurs, example), ...ofImpersonation })
+
+/** Of a request to act as somebody, from asking on. */
+const requestEvent = <const Type extends string>(
+  type: Type,
+  occurs: string,
+  example: Example<z.input<typeof impersonationRequest>>,
+) => ({
+  ...mutation(type, 'impersonation-request', impersonationRequest, occurs, example),
+  ...ofImpersonation,
+})
 
 const experience = { cause: 'POST /sign-in/:id', status: 303, data: examples.user } as const
 
@@ -324,6 +335,27 @@ export const catalogue = [
     },
   ),
 
+  requestEvent('Impersonation.Requested', 'somebody asked to act as a person, who is to agree first', {
+    cause: 'POST /subject-tokens',
+    status: 202,
+    data: examples['impersonation-request'],
+  }),
+  requestEvent('Impersonation.Approved', 'a person agreed that somebody acts as them; `data` has the limits', {
+    cause: 'POST /my-account/impersonation-requests/:id/approve',
+    status: 204,
+    data: {
+      ...examples['impersonation-request'],
+      ...{ status: 'approved', decidedAt: examples['impersonation-request'].createdAt + 60_000, readOnly: true },
+    },
+  }),
+  requestEvent('Impersonation.Refused', 'a person did not agree that somebody acts as them', {
+    cause: 'POST /my-account/impersonation-requests/:id/refuse',
+    status: 204,
+    data: {
+      ...examples['impersonation-request'],
+      ...{ status: 'refused', decidedAt: examples['impersonation-request'].createdAt + 60_000 },
+    },
+  }),
   impersonationEvent('Impersonation.Started', 'a subject token was exchanged for an access token', {
     cause: 'POST /oidc/token',
     data: examples.impersonation,

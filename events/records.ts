@@ -142,6 +142,8 @@ export const impersonation = z.object({
   subjectId: z.string(),
   actorId: z.string().nullable(),
   actorVia: z.enum(actorVias).nullable(),
+  /** The `sid` of the actor's token: what the actor has signed in to. */
+  actorSid: z.string().nullable(),
   clientId: z.string(),
   creatorId: z.string(),
   resource: z.string().nullable(),
@@ -149,11 +151,44 @@ export const impersonation = z.object({
   context: jsonObject,
   reason: z.string().nullable(),
   ticket: z.string().nullable(),
+  /** `read`: the token only reads. */
+  access: z.literal('read').nullable(),
+  /** The request that the subject approved. */
+  approvalId: z.string().nullable(),
   startedAt: timestamp,
   expiresAt: timestamp,
   endedAt: timestamp.nullable(),
-  /** Who ended it: the subject of the access token that did. */
+  /** Who ended it: the subject of the access token that did, or a person. Null too where time did. */
   endedBy: z.string().nullable(),
+})
+
+export const impersonationRequestStatuses = ['pending', 'approved', 'refused', 'expired', 'used'] as const
+
+/** Somebody asks to act as a person, who is to agree first. */
+export const impersonationRequest = z.object({
+  id: z.string(),
+  status: z.enum(impersonationRequestStatuses),
+  /** Who is asked. */
+  userId: z.string(),
+  /** Who is to act, as far as that is known. */
+  actorId: z.string().nullable(),
+  /** The application that asked. */
+  creatorId: z.string(),
+  /** What the subject token is to be bound to. */
+  clientId: z.string().nullable(),
+  resource: z.string().nullable(),
+  scopes: z.array(z.string()).readonly().nullable(),
+  reason: z.string().nullable(),
+  ticket: z.string().nullable(),
+  /** Two digits, which the person sees too. */
+  number: z.string(),
+  createdAt: timestamp,
+  /** Until then it may be decided; once approved, used. */
+  expiresAt: timestamp,
+  decidedAt: timestamp.nullable(),
+  /** The limits of an approval. `maxTtl` in seconds. */
+  readOnly: z.boolean(),
+  maxTtl: z.number().int().nullable(),
 })
 
 const createdAt = 1_767_323_045_678
@@ -217,6 +252,7 @@ export const examples = {
     subjectId: 'u8j2k4m6n8p0',
     actorId: 'b1n5m9q3w7e1',
     actorVia: 'sign_in',
+    actorSid: 'ps_a1d5f9g3h7j1k5l9z3',
     clientId: 'v3b7n1m5q9w3e7r1t5y9u',
     creatorId: 'c9v3b7n1m5q9w3e7r1t5y',
     resource: 'https://api.example.com',
@@ -224,11 +260,31 @@ export const examples = {
     context: { ticketId: 'T-1' },
     reason: 'Support',
     ticket: 'T-1',
+    access: null,
+    approvalId: null,
     startedAt: createdAt,
     expiresAt: createdAt + 3_600_000,
     endedAt: null,
     endedBy: null,
   } satisfies z.output<typeof impersonation>,
+  'impersonation-request': {
+    id: 'q8w2e6r0t4y8u2i6o0p4a',
+    status: 'pending',
+    userId: 'u8j2k4m6n8p0',
+    actorId: 'b1n5m9q3w7e1',
+    creatorId: 'c9v3b7n1m5q9w3e7r1t5y',
+    clientId: null,
+    resource: 'https://api.example.com',
+    scopes: ['read:orders'],
+    reason: 'Support',
+    ticket: 'T-1',
+    number: '47',
+    createdAt,
+    expiresAt: createdAt + 600_000,
+    decidedAt: null,
+    readOnly: false,
+    maxTtl: null,
+  } satisfies z.output<typeof impersonationRequest>,
 } as const
 
 /** What events are about: each entity has a version, and its events an order. */

@@ -213,7 +213,9 @@ export const createPipeline = (stages: readonly Stage[], { logger, onFinish, ...
   }
 
   return (context: RequestContext): void => {
-    const { response } = context
+    const { incoming, response } = context
+    // RFC 9112 §9.6: behind an answer that says `close` nothing is processed. Node goes on parsing what was sent ahead.
+    if (incoming.socket.writableEnded) return
     response.on('close', () => {
       if (!response.writableFinished) context.upstreamRequest?.cancel()
       onFinish(context)

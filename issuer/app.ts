@@ -15,12 +15,16 @@ export interface IssuerEndpoints {
   userinfo: Endpoint
   /** The pages of signing in: `/sign-in` and all below it. */
   signIn: Endpoint
+  /** The pages of a person's account: `/account` and all below it. */
+  account: Endpoint
   /** Files of the pages: all below `/assets/`. */
   assets: Endpoint
   /** For pages of signing in that are not ours: `/api/experience` and all below it. */
   experience: Endpoint
   /** `/oidc/auth/<id>`: where those lead. */
   resume: Endpoint
+  /** `/callback/<connector>`: where identity providers send browsers back to. */
+  callback: Endpoint
   /** Signing out. */
   endSession: Endpoint
   confirmEndSession: Endpoint
@@ -28,7 +32,7 @@ export interface IssuerEndpoints {
   revocations: Endpoint
   jwks: Endpoint
   metadata: Endpoint
-  /** The Management API: everything that is not the protocol's. */
+  /** The Management API: everything that is not the protocol's. The Account API too. */
   management: RequestListener
 }
 
@@ -55,6 +59,9 @@ export const createIssuerApp = (
     }
   }
   const document = open(endpoints.metadata)
+  const manage: Endpoint = (request, response) => endpoints.management(request, response)
+  const account = cors.registered(manage)
+  const accountPreflight = cors.preflight(['GET', 'POST', 'PATCH', 'PUT', 'DELETE'], ['logto-verification-id'])
   const endpointsByPath: Readonly<Record<string, Readonly<Record<string, Endpoint>>>> = {
     '/oidc/auth': { GET: endpoints.authorization, POST: endpoints.authorization },
     '/oidc/request': forPages(['POST'], endpoints.pushedAuthorization),
@@ -98,15 +105,24 @@ export const createIssuerApp = (
       )
     } else if (path === '/sign-in' || path.startsWith('/sign-in/')) {
       void endpoints.signIn(request, response, requestId)
+    } else if (path.startsWith('/callback/')) {
+      void endpoints.callback(request, response, requestId)
+    } else if (path === '/account' || path.startsWith('/account/')) {
+      void endpoints.account(request, response, requestId)
     } else if (path.startsWith('/assets/') && (method === 'GET' || method === 'HEAD')) {
       void endpoints.assets(request, response, requestId)
     } else if (path === '/api/experience' || path.startsWith('/api/experience/')) {
       void endpoints.experience(request, response, requestId)
+    } else if (isAccount(path)) {
+      void (method === 'OPTIONS' ? accountPreflight : account)(request, response, requestId)
     } else {
       endpoints.management(request, response)
     }
   }
 }
+
+/** The Account API, which pages of applications call. */
+const isAccount = (path: string): boolean => /^\/api\/(my-account|verifications)(\/|$)/.test(path)
 
 const refuseMethod =
   (methods: Methods, logger: Logger): Endpoint =>

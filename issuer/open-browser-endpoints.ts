@@ -3,6 +3,8 @@ import type { Database } from '../platform/database/database.ts'
 import type { Envelope } from '../platform/envelope.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
+import type { AccountOperations } from './account/operations/index.ts'
+import { createAccountEndpoint } from './account/pages/account-endpoint.ts'
 import type { TokenAudit } from './base/audit/token-audit.ts'
 import type { RequestOrigin } from './base/client-address.ts'
 import { createCookies } from './base/cookies.ts'
@@ -10,6 +12,7 @@ import type { Hmac } from './base/hmac-keys-store.ts'
 import type { NotifyOwner } from './base/owner-notices.ts'
 import type { Limits } from './base/rate-limits/rate-limits.ts'
 import type { Captcha } from './captcha/captcha.ts'
+import type { Federation } from './connectors/federation.ts'
 import type { Settings } from './directory/sign-in-experience/settings.ts'
 import type { PasswordHasher } from './directory/users/password.ts'
 import type { PasswordRules } from './directory/users/password-policy/password-rules.ts'
@@ -39,6 +42,7 @@ export interface BrowserDependencies {
   notifyOwner: NotifyOwner
   signInPolicy: SignInPolicy
   captcha: Captcha
+  federation: Federation
   keys: SigningKeys
   passwords: PasswordHasher
   /** For people who choose one. */
@@ -46,6 +50,8 @@ export interface BrowserDependencies {
   /** The publisher of the outbox. */
   events: { wake(): void }
   audit: TokenAudit
+  /** What people do to their own accounts. */
+  account: AccountOperations
   settings: Settings
   authenticateClient: AuthenticateClient
   limits: Limits
@@ -70,12 +76,16 @@ export interface BrowserEndpoints {
   pushedAuthorization: Endpoint
   /** The pages of signing in. */
   signIn: Endpoint
+  /** The pages of a person's account. */
+  account: Endpoint
   /** Files of the pages. */
   assets: Endpoint
   /** For pages of signing in that are not ours. */
   experience: Endpoint
   /** Where those lead. */
   resume: Endpoint
+  /** Where identity providers send browsers back to. */
+  callback: Endpoint
   endSession: Endpoint
   confirmEndSession: Endpoint
 }
@@ -95,7 +105,7 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
   const brandings = createBrandings({ settings, logger })
   const localeOf = createLocaleOf(settings.experience)
   const { authenticateClient, clientAddress } = dependencies
-  const { interactions, signInEndpoint, experienceEndpoint, resumeEndpoint } = await openSignIn({
+  const { interactions, signInEndpoint, experienceEndpoint, resumeEndpoint, callbackEndpoint } = await openSignIn({
     ...dependencies,
     cookies,
     visitorOf,
@@ -106,6 +116,14 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
     localeOf,
     sessionLimits: async () => settings.session(),
     policy: dependencies.signInPolicy,
+    keptPosts: {
+      async keep(parameters, { origin }) {
+        await limits.storedRequestFrom?.(origin.ip)
+        return pushedRequests.post(parameters)
+      },
+      // It belongs to no client and to no browser; what is in it does.
+      take: async (id) => (await pushedRequests.use(id, { clientId: '', browser: '' }))?.parameters,
+    },
   })
 
   return {
@@ -134,9 +152,15 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
       logger,
     }),
     signIn: signInEndpoint,
+    account: createAccountEndpoint({
+      ...{ query, hmac, interactions, cookies, visitorOf, brandings, localeOf, baseUrl, logger },
+      operations: dependencies.account,
+      experience: settings.experience,
+    }),
     assets: createAssetEndpoint({ query, brandings, logger }),
     experience: experienceEndpoint,
     resume: resumeEndpoint,
+    callback: callbackEndpoint,
     ...createEndSessionEndpoints({
       database,
       events: dependencies.events,

@@ -5,6 +5,9 @@ import { systemClock } from '../platform/clock.ts'
 import { createEnvelope } from '../platform/envelope.ts'
 import { createTargetPolicy } from '../platform/http/outbound.ts'
 import type { Lifecycle } from '../platform/lifecycle.ts'
+import { createAuthenticateAccount } from './account/api/bearer.ts'
+import { accountRoutes } from './account/api/index.ts'
+import { createAccountOperations } from './account/operations/index.ts'
 import { createManagementApi } from './api/mount.ts'
 import { issuerRoutes } from './api/routes.ts'
 import { createIssuerApp } from './app.ts'
@@ -19,6 +22,7 @@ import { captchaDefaults } from './captcha/captcha-settings.ts'
 import { createCustomClaims } from './claims/claims.ts'
 import { createClaimsScriptStore } from './claims/claims-script-store.ts'
 import type { ClaimsSandbox } from './claims/sandbox/sandbox.ts'
+import { createFederation } from './connectors/federation.ts'
 import { createEventFeed } from './directory/events/feed.ts'
 import { startReplayJob } from './directory/hooks/replay-job.ts'
 import { createLastUse } from './directory/personal-access-tokens/last-use.ts'
@@ -36,7 +40,7 @@ import { createRetentionJob, retentionDefaults } from './maintenance/retention.t
 import { createMessages } from './messages/messages.ts'
 import { createNotifyOwner } from './messages/owner-notices.ts'
 import { openBrowserEndpoints } from './open-browser-endpoints.ts'
-import { mailLookFrom } from './pages/index.ts'
+import { createLocaleOf, mailLookFrom } from './pages/index.ts'
 import { createAuthenticateClient } from './protocol/clients/authenticate-client.ts'
 import { createAuthenticateRequest } from './protocol/clients/registered-client.ts'
 import { createCors } from './protocol/cors.ts'
@@ -53,6 +57,8 @@ import { createProofs } from './tokens/dpop/proofs.ts'
 import { createIdTokenMint } from './tokens/id-token.ts'
 import { signingKeysChannel } from './tokens/keys/key-store.ts'
 import { createSigningKeys } from './tokens/keys/signing-keys.ts'
+import { createLogoutTokenMint } from './tokens/logouts/logout-token.ts'
+import { startLogouts } from './tokens/logouts/logouts.ts'
 import { createRevocationFeed } from './tokens/revocations/feed.ts'
 import { requireActive } from './tokens/revocations/require-active.ts'
 import { revocationChannel } from './tokens/revocations/revocation-store.ts'
@@ -116,6 +122,7 @@ export const openEndpoints = async (
     audit,
     lastUse,
     refreshTokenLeeway: config.refreshTokenLeeway,
+    endsWithActor: () => settings.experience().impersonationEndsWithActor,
   })
   const hmac = await createHmacs(database, envelope)
   const proofs = createProofs({ query: database.query, hmac, baseUrl, now })
@@ -140,6 +147,12 @@ export const openEndpoints = async (
   const captcha = createCaptcha({ query: database.query, hmac, settings: captchaSettings, logger, metrics, now })
   onStop('captcha', () => captcha.close())
   const messageConfig = config.messages ?? noMessages
+  const federation = createFederation({
+    ...{ database, envelope, experience: settings.experience, now },
+    outbound: { allowedNetworks: messageConfig.allowedNetworks },
+    mocks: messageConfig.mockFolder !== undefined,
+  })
+  onStop('federation', () => federation.close())
   const messages = createMessages({
     ...{ query: database.query, senderOf: settings.sender, envelope, hmac, config: messageConfig, baseUrl, events },
     looks: {
@@ -162,32 +175,52 @@ export const openEndpoints = async (
     isOn: () => settings.experience().notifyImpersonation,
   })
   onStop('notices of impersonation', () => impersonationNotices.close())
-  const management = createManagementApi({
-    routes: issuerRoutes({
+  const account = createAccountOperations({
+    ...{
       database,
-      passwords,
-      hmac,
       mutate,
-      indicators,
-      now,
       audit,
-      policy,
-      subjectTokenTtl: config.subjectTokenTtl,
       envelope,
-      targets: createTargetPolicy(config.webhookTargets),
-      baseUrl,
-      replaysWaiting: replayJob.wake,
-      eventFeed,
-      claimsScripts,
-      sandbox,
-      keys,
-      algorithm,
-      settings,
-      logger,
+      hmac,
+      messages,
       notifyOwner,
-      messageConfig,
-      testMessages: messages,
-    }),
+      passwords,
+      passwordRules,
+      settings,
+      baseUrl,
+      now,
+    },
+    localeOf: createLocaleOf(settings.experience),
+  })
+  const managementRoutes = issuerRoutes({
+    database,
+    passwords,
+    hmac,
+    mutate,
+    indicators,
+    now,
+    audit,
+    policy,
+    verifier,
+    subjectTokenTtl: config.subjectTokenTtl,
+    envelope,
+    targets: createTargetPolicy(config.webhookTargets),
+    baseUrl,
+    replaysWaiting: replayJob.wake,
+    eventFeed,
+    claimsScripts,
+    sandbox,
+    keys,
+    algorithm,
+    settings,
+    logger,
+    notifyOwner,
+    messageConfig,
+    testMessages: messages,
+  })
+  const management = createManagementApi({
+    routes: [...managementRoutes, ...accountRoutes(account)],
+    authenticateAccount: createAuthenticateAccount({ query: database.query, verifier }),
     verify: async (token) => requireActive(database.query, await verifier.verify(token, { audience: indicators })),
     indicators,
     proofs,
@@ -220,6 +253,10 @@ export const openEndpoints = async (
   const notifier = createNotifier({ database, logger, channel: revocationChannel })
   onStop('revocation notifier', () => notifier.close())
   if (options.onRevocations) notifier.onNotify(options.onRevocations)
+  const logouts = startLogouts({ database, mint: createLogoutTokenMint({ keys, issuer }), envelope, now, logger })
+  // Whatever ends an authorization is in the feed too.
+  notifier.onNotify(logouts.wake)
+  onStop('logouts', () => logouts.close())
   const feed = createRevocationFeed({ database, notifier, logger })
   onStop('revocation feed', () => feed.close())
   const authenticate = createAuthenticateRequest({
@@ -236,6 +273,7 @@ export const openEndpoints = async (
   retentionJob.start()
   const expiry = startExpiry({
     database,
+    events,
     refreshTokenLeeway: config.refreshTokenLeeway,
     logger,
     metrics,
@@ -252,11 +290,13 @@ export const openEndpoints = async (
     notifyOwner,
     signInPolicy,
     captcha,
+    federation,
     keys,
     passwords,
     passwordRules,
     events,
     audit,
+    account,
     settings,
     authenticateClient,
     limits,

@@ -4,6 +4,7 @@ import { createInteractions, type Interactions } from './interaction/interaction
 import { createInteractionOperations, type InteractionOperationsDependencies } from './interaction/operations.ts'
 import type { VisitorOf } from './interaction/visitor.ts'
 import type { Brandings, LocaleOf } from './pages/index.ts'
+import { type CallbackDependencies, createCallbackEndpoint } from './sign-in/callback-endpoint.ts'
 import { createExperienceEndpoint } from './sign-in/experience/experience-endpoint.ts'
 import type { SignInPagesOf } from './sign-in/experience/origins.ts'
 import { createResumeEndpoint } from './sign-in/experience/resume-endpoint.ts'
@@ -18,6 +19,8 @@ export interface SignInDependencies extends InteractionOperationsDependencies {
   /** What operators put on pages. */
   brandings: Brandings
   localeOf: LocaleOf
+  /** Answers that another site posted. Absent: none is taken. */
+  keptPosts?: CallbackDependencies['keptPosts']
   logger: Logger
   metrics: Metrics
 }
@@ -29,6 +32,8 @@ export interface SignInEndpoints {
   experienceEndpoint: PageEndpoint
   /** `GET /oidc/auth/<id>` */
   resumeEndpoint: PageEndpoint
+  /** `GET|POST /callback/<connector>` */
+  callbackEndpoint: PageEndpoint
 }
 
 /** Everything between an authorization request and its answer. */
@@ -39,10 +44,10 @@ export const openSignIn = async (dependencies: SignInDependencies): Promise<Sign
   const { signInPagesOf = async () => null } = dependencies
   const { query } = database
   const operations = await createInteractionOperations(dependencies)
-  const { standingOf, noteBlocked } = operations
+  const { standingOf, noteBlocked, federated } = operations
   return {
     interactions: createInteractions({
-      ...{ database, cookies, interactionsPerAddress, settings, standingOf, noteBlocked, signInPagesOf },
+      ...{ database, cookies, interactionsPerAddress, settings, standingOf, noteBlocked, federated, signInPagesOf },
     }),
     signInEndpoint: createSignInEndpoint({
       ...{
@@ -63,6 +68,9 @@ export const openSignIn = async (dependencies: SignInDependencies): Promise<Sign
     }),
     experienceEndpoint: createExperienceEndpoint({
       ...{ query, operations, inTurn, visitorOf, settings, localeOf, signInPagesOf, baseUrl, logger, metrics },
+    }),
+    callbackEndpoint: createCallbackEndpoint({
+      ...{ federated, keptPosts: dependencies.keptPosts, visitorOf, brandings, localeOf, baseUrl, logger, metrics },
     }),
     resumeEndpoint: createResumeEndpoint({ query, operations, visitorOf, localeOf, baseUrl, logger }),
   }

@@ -33,7 +33,12 @@ import { captcha } from './0033-captcha.ts'
 import { notices } from './0034-notices.ts'
 import { passkeyOffers } from './0035-passkey-offers.ts'
 import { senders } from './0036-senders.ts'
+import { account } from './0037-account.ts'
+import { accountSignIns } from './0038-account-sign-ins.ts'
+import { identityProviders } from './0039-identity-providers.ts'
+import { logouts } from './0041-logouts.ts'
 import { dpop } from './0042-dpop.ts'
+import { impersonationRequests } from './0044-impersonation-requests.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
 export const migrations: readonly Migration[] = [
@@ -71,5 +76,10 @@ export const migrations: readonly Migration[] = [
   notices,
   passkeyOffers,
   senders,
+  account,
+  accountSignIns,
+  identityProviders,
+  logouts,
   dpop,
+  impersonationRequests,
 ]

@@ -3,8 +3,9 @@
 # description: |
 #   Asked when a subject token is minted (`input.stage == "mint"`) and again when it is exchanged (`"exchange"`). By itself this file
 #   allows everything: who may act for whom is the integrator's decision until the operator makes it here. To add a rule, write one more
-#   file in this package that adds to `deny`, `withheld` or `max_ttl`; `examples/impersonation` holds some to begin with. The decision is
-#   `{"allow": bool, "reason"?: string, "scopes"?: [subset of input.scopes], "maxTtl"?: seconds}`.
+#   file in this package that adds to `deny`, `step_up`, `require`, `withheld`, `max_ttl` or `read_only`; `examples/impersonation` holds
+#   some to begin with. The decision is `{"allow": bool, "reason"?: string, "require"?: ["approval"], "scopes"?: [subset of
+#   input.scopes], "maxTtl"?: seconds, "readOnly"?: bool}`; a refusal with reason `step_up_required` has `acr_values` and `max_age`.
 # scope: package
 # schemas:
 #   - input: schema.impersonation
@@ -14,13 +15,22 @@ package surrogate.impersonation
 # entrypoint: true
 decision := {"allow": false, "reason": objections[0]} if {
 	count(objections) > 0
-} else := object.union({"allow": true}, object.union(step_down, time_box)) if {
+} else := object.union(sort(step_up)[0], {"allow": false, "reason": "step_up_required"}) if {
+	count(step_up) > 0
+} else := object.union_n([{"allow": true}, requirements, step_down, time_box, reading]) if {
 	input.version == 1
 	count(deny) == 0
+	count(step_up) == 0
 }
 
 # Reasons to refuse, told to the caller; of several the first in alphabetical order.
 deny contains "" if false
+
+# How whoever acts must have signed in: `{"acr_values": [...], "max_age": seconds}`, either or both. They are told to sign in so.
+step_up contains {} if false
+
+# "approval": the subject must have agreed. Where they have not, minting asks them; an exchange without it is refused.
+require contains "" if false
 
 # Scopes of those asked for that are not granted. They count at exchange only.
 withheld contains "" if false
@@ -28,7 +38,14 @@ withheld contains "" if false
 # Seconds after which the token ends; the shortest counts. At exchange only.
 max_ttl contains 0 if false
 
+# The token only reads: it has the claim `access: "read"`. At exchange only.
+default read_only := false
+
 objections := sort(deny)
+
+requirements := {"require": sort(require)} if {
+	count(require) > 0
+} else := {}
 
 step_down := {"scopes": [scope | some scope in input.scopes; not scope in withheld]} if {
 	count(withheld) > 0
@@ -36,4 +53,8 @@ step_down := {"scopes": [scope | some scope in input.scopes; not scope in withhe
 
 time_box := {"maxTtl": min(max_ttl)} if {
 	count(max_ttl) > 0
+} else := {}
+
+reading := {"readOnly": true} if {
+	read_only
 } else := {}

@@ -27,9 +27,14 @@ export const impersonationInputSchema = z.strictObject({
         .string()
         .optional()
         .describe(
-          'At exchange: sign_in, or what the actor token itself came from: subject_token or personal_access_token.',
+          'Where an actor token was presented: sign_in, or what it came from: subject_token or personal_access_token.',
         ),
-      clientId: z.string().optional().describe('At exchange: the application that the actor token was issued to.'),
+      clientId: z.string().optional().describe('The application that the actor token was issued to.'),
+      acr: z
+        .string()
+        .optional()
+        .describe('How the actor signed in. Absent when the actor token does not come of that.'),
+      auth_time: z.number().optional().describe('When the actor signed in, in seconds since 1970; absent likewise.'),
       chain: z.array(z.string()),
     })
     .optional(),
@@ -47,9 +52,28 @@ export const impersonationInputSchema = z.strictObject({
   reason: z.string().optional(),
   ticket: z.string().optional(),
   context: z.record(z.string(), z.unknown()),
+  approval: z
+    .strictObject({
+      id: z.string(),
+      at: z.number().describe('When, in seconds since 1970.'),
+      scopes: z
+        .array(z.string())
+        .optional()
+        .describe('Those that the person saw. Absent: no request for some of them.'),
+      maxTtl: z
+        .number()
+        .optional()
+        .describe('How long the person allows it, in seconds. Absent: as long as tokens last.'),
+      readOnly: z.boolean(),
+    })
+    .optional()
+    .describe('What the subject agreed to, when they were asked. Its limits hold whatever the policy answers.'),
   now: z.number().describe('Seconds since 1970.'),
 })
 export type ImpersonationInput = z.infer<typeof impersonationInputSchema>
+
+/** A refusal with this reason may be answered by signing in again, as `acr_values` and `max_age` say. */
+export const stepUpRequired = 'step_up_required'
 
 const impersonationDecision = z.strictObject({
   allow: z.boolean(),
@@ -58,6 +82,16 @@ const impersonationDecision = z.strictObject({
   scopes: z.array(z.string()).optional(),
   /** Seconds. */
   maxTtl: z.number().int().positive().optional(),
+  /** The token only reads: claim `access`. */
+  readOnly: z.boolean().optional(),
+  /** What there must be before it is allowed, there already or not. */
+  require: z.array(z.enum(['approval'])).optional(),
+  /** With `step_up_required`: for the authorization request that answers it (RFC 9470 §4); `max_age` in seconds. */
+  acr_values: z
+    .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/))
+    .max(16)
+    .optional(),
+  max_age: z.number().int().min(0).optional(),
 })
 export type ImpersonationDecision = z.infer<typeof impersonationDecision>
 

@@ -67,6 +67,14 @@ export interface RelayConfig {
   messageLeaseMs?: number
   /** Delays before attempts 2, 3, … of a message, in ms; the last one again and again. Default: from 1 s to 10 min. */
   messageRetrySchedule?: readonly number[]
+  /** For telling an application of a logout, in ms. Default 5 000. */
+  logoutTimeoutMs?: number
+  /**
+   * How long a claimed logout stays invisible to other relays, in ms. Must exceed `logoutTimeoutMs`. Default 10 000.
+   */
+  logoutLeaseMs?: number
+  /** Delays before attempts 2, 3, … of a logout, in ms; the last one again and again. Default: from 2 s to 2 min. */
+  logoutRetrySchedule?: readonly number[]
 }
 
 /** Reads the environment. Throws `StartupError` naming every setting that is wrong. */

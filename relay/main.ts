@@ -12,7 +12,7 @@ import { createOutboundAgent, createTargetPolicy, type Resolve } from '../platfo
 import type { Logger } from '../platform/logger.ts'
 import type { Metrics } from '../platform/metrics.ts'
 import { pause } from '../platform/wake-up.ts'
-import { maxResponseBytes } from './attempt.ts'
+import { attempt, maxResponseBytes } from './attempt.ts'
 import { defaultPerHook, type RelayConfig } from './config.ts'
 import { createDeliver } from './deliver.ts'
 import { startHeartbeat } from './heartbeat.ts'
@@ -22,6 +22,7 @@ import { createLanes } from './lanes.ts'
 import { ledgerFigures } from './ledger/figures-store.ts'
 import type { HookChange } from './ledger/hook-health-store.ts'
 import { removeExpired } from './ledger/retention-store.ts'
+import { startLogoutSending } from './logouts/logouts.ts'
 import { startMessageSending } from './messages/messages.ts'
 import { createRecorder } from './recorder.ts'
 import { createRelayMetrics, namedHooks } from './relay-metrics.ts'
@@ -56,8 +57,9 @@ const storingMs = 1_000
 const graceMs = 10_000
 
 /**
- * Turns events into webhooks: bus → ingest → lanes → attempts → ledger; and sends messages to people. Any number of
- * relays share the work; what one that dies had begun goes to the others within seconds.
+ * Turns events into webhooks: bus → ingest → lanes → attempts → ledger; sends messages to people; and tells
+ * applications who has signed out. Any number of relays share the work; what one that dies had begun goes to the others
+ * within seconds.
  */
 export const startRelay = async (options: RelayOptions): Promise<Relay> => {
   const { config, database, bus, envelope, logger, metrics, health, now = systemClock, resolve } = options
@@ -128,6 +130,14 @@ export const startRelay = async (options: RelayOptions): Promise<Relay> => {
       }),
   })
   opened.onNotify(messages.wake)
+  const logouts = startLogoutSending({
+    ...{ query: database.query, envelope, logger, metrics, random },
+    post: (request) => attempt({ agent, ...request }),
+    timeoutMs: config.logoutTimeoutMs,
+    leaseMs: config.logoutLeaseMs,
+    schedule: config.logoutRetrySchedule,
+  })
+  opened.onNotify(logouts.wake)
   const ingest = createIngest({ database, logger, metrics: createEventMetrics(metrics), onDeliveries: lanes.wake })
   const consuming = bus.consume(ingest, { signal: stopping.signal })
   const reconciler = startReconciler({ database, bus, logger, metrics, patienceMs: reconcileAfterMs })
@@ -139,7 +149,7 @@ export const startRelay = async (options: RelayOptions): Promise<Relay> => {
   return {
     async close() {
       stopping.abort()
-      const messagesEnded = messages.close(graceMs)
+      const messagesEnded = Promise.all([messages.close(graceMs), logouts.close(graceMs)])
       await opened.close()
       await Promise.all([consuming, reconciler.close(), retention, lanes.ended])
       await runner.close(graceMs)

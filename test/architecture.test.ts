@@ -58,7 +58,7 @@ const floors: Record<string, readonly (readonly string[])[]> = {
   ],
   issuer: [
     ['api', 'maintenance'],
-    ['protocol', 'sign-in'],
+    ['protocol', 'sign-in', 'account'],
     ['interaction'],
     ['claims', 'pages', 'captcha', 'connectors', 'messages'],
     ['directory'],

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { createPasswordHasher } from '../../issuer/directory/users/password.ts'
 import type { Answered, Burst } from '../harness/burst-driver.ts'
-import type { Page } from '../harness/comparison.ts'
-import type { Connection } from '../harness/database-store.ts'
-import type { Settings } from '../harness/measure.ts'
+import type { Comparison, Page } from '../harness/comparison.ts'
 import { people } from '../harness/people.ts'
 import { percentile } from '../harness/percentiles.ts'
 import { everywhere, support } from '../harness/process.ts'
@@ -11,7 +10,8 @@ import type { Site } from '../harness/sign-in-flow.ts'
 import type { Server, Stage } from '../harness/stage.ts'
 import type { Phases, Steady } from '../harness/steady-load.ts'
 import { seedSignIn } from '../targets/sign-in-seed-store.ts'
-import { issuerOf, personOf, signInScope, siteOf, verdict } from './sign-in-world.ts'
+import { startPostgres } from './issuer.ts'
+import { issuerOf, password, personOf, signInScope, siteOf, verdict } from './sign-in-world.ts'
 
 /** At once. The second is more than may wait: the rest has to be told when to come back. */
 const burst = 500
@@ -27,12 +27,15 @@ const phases = { before: 'before', during: 'during', after: 'after' } as const
  * Token requests of a machine at a steady rate, before, while and after many people send their passwords in one moment:
  * what hashing leaves to the others. The issuer has both CPUs, as its threads are what is measured.
  */
-export const measureBurst = async (
-  stage: Stage,
-  postgres: Connection,
-  digest: string,
-  { seconds }: Pick<Settings, 'seconds'>,
-): Promise<Page> => {
+export const signInBurst: Comparison = {
+  name: 'sign-in-burst',
+  title: 'Many passwords at once, beside token requests at a steady rate, on Postgres (fsync on)',
+  run: async (stage, { seconds }) => measureBurst(stage, seconds),
+}
+
+const measureBurst = async (stage: Stage, seconds: number): Promise<Page> => {
+  const postgres = await startPostgres(stage)
+  const { digest } = await createPasswordHasher().hash(password)
   const seeded = await seedSignIn(postgres, { digest, name: 'sign_in_burst' })
   stage.onStop(seeded.close)
   const server = await stage.serve(new URL('../targets/issuer.ts', import.meta.url), everywhere, {

@@ -17,7 +17,6 @@ import { seedSignInPeer } from '../peers/oidc-sign-in-seed-store.ts'
 import type { SignInFloorSettings } from '../peers/sign-in-floor.ts'
 import { seedSignIn } from '../targets/sign-in-seed-store.ts'
 import { startPostgres } from './issuer.ts'
-import { measureBurst } from './sign-in-burst.ts'
 import { measureCode } from './sign-in-code.ts'
 import { measureEnds } from './sign-in-ends.ts'
 import { measureFlows, type SigningIn } from './sign-in-flows.ts'
@@ -42,8 +41,8 @@ import {
 /**
  * People sign in: refresh tokens that rotate, whole sign-ins by password and by the session of the browser, beside
  * oidc-provider on one PostgreSQL with `fsync` on. And of ours alone: transactions of a sign-in, how long an ended
- * session still works at a gateway, the size of the pages and how soon they are painted, what many passwords at once
- * leave to others, how soon a code arrives by mail, what proofs cost, and whether the time of a refusal tells its reason.
+ * session still works at a gateway, the size of the pages and how soon they are painted, how soon a code arrives by
+ * mail, what proofs cost, and whether the time of a refusal tells its reason.
  */
 export const signIn: Comparison = {
   name: 'sign-in',
@@ -67,15 +66,13 @@ export const signIn: Comparison = {
     const page = await measurePage(ours.site)
     progress('pages')
     const pages = await measurePages(stage, ours.site)
-    progress('a burst of passwords')
-    const burst = await measureBurst(stage, postgres, digest, settings)
     progress('codes by mail')
     const code = await measureCode(stage, postgres, digest, settings)
     progress('proofs')
     const proofs = await measureProofs(stage, postgres, digest)
     progress('timing of refusals')
     const timing = await measureTiming(stage, postgres, digest)
-    const parts = [flows, transactions, ends, page, pages, burst, code, proofs, timing]
+    const parts = [flows, transactions, ends, page, pages, code, proofs, timing]
     return {
       tables: [...tablesOf(refreshed), ...parts.flatMap(({ tables }) => tables)],
       figures: {
@@ -85,7 +82,6 @@ export const signIn: Comparison = {
         ends: ends.figures,
         page: page.figures,
         pages: pages.figures,
-        burst: burst.figures,
         code: code.figures,
         proofs: proofs.figures,
         timing: timing.figures,

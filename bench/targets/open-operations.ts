@@ -7,6 +7,7 @@ import { createCookies } from '../../issuer/base/cookies.ts'
 import { createHmacs } from '../../issuer/base/hmac-keys-store.ts'
 import { createCaptcha } from '../../issuer/captcha/captcha.ts'
 import { captchaDefaults } from '../../issuer/captcha/captcha-settings.ts'
+import { createFederation } from '../../issuer/connectors/federation.ts'
 import { createSettings } from '../../issuer/directory/sign-in-experience/settings.ts'
 import { settingsChannel } from '../../issuer/directory/sign-in-experience/settings-revision-store.ts'
 import type { SignInExperience } from '../../issuer/directory/sign-in-experience/sign-in-experience.ts'
@@ -57,8 +58,26 @@ export const openOperations = async (
     ...{ query, senderOf: stored.sender, envelope, hmac, config: noMessages, baseUrl, events },
   })
   const notifyOwner = createNotifyOwner({ messages, fallbackLanguage: () => 'en', logger })
+  const federation = createFederation({
+    ...{ database, envelope, experience: settings, mocks: false, now },
+    outbound: { allowedNetworks: [] },
+  })
   const operations = await createInteractionOperations({
-    ...{ database, envelope, hmac, messages, notifyOwner, audit, policy, captcha, settings, baseUrl, events, now },
+    ...{
+      database,
+      envelope,
+      hmac,
+      messages,
+      notifyOwner,
+      audit,
+      policy,
+      captcha,
+      federation,
+      settings,
+      baseUrl,
+      events,
+      now,
+    },
     passwords: createPasswordHasher(),
     passwordRules: createPasswordRules({ experience: settings, breached }),
     cookies: createCookies({ secure: false }),
@@ -71,6 +90,7 @@ export const openOperations = async (
       await stored.close()
       await notifier.close()
       await captcha.close()
+      await federation.close()
       await breached.close()
       await audit.close()
       await events.close()

@@ -7,7 +7,7 @@ import { z } from 'zod'
 
 export const connectorType = z.enum(['Email', 'Sms', 'Social'])
 
-const line = (most = 256) =>
+export const line = (most = 256) =>
   z
     .string()
     .min(1)
@@ -31,10 +31,10 @@ const templates = z.array(template).max(100).default([])
 /** Messages an hour, over all recipients. */
 const limits = { maxPerHour: z.number().int().min(1).max(100_000_000).optional() }
 
-const secret = () => line(4_096)
+export const secret = () => line(4_096)
 const url = z.url({ protocol: /^https?$/ }).max(2_048)
 /** Credentials in an address would be shown. */
-const endpoint = url.refine((text) => {
+export const endpoint = url.refine((text) => {
   const { username, password } = new URL(text)
   return username === '' && password === ''
 }, 'must not hold a user name or password')
@@ -52,7 +52,7 @@ const httpEndpoint = {
   ...limits,
 }
 
-const factory = <
+export const factory = <
   const Id extends string,
   const Type extends z.output<typeof connectorType>,
   Config extends z.ZodObject,
@@ -186,16 +186,6 @@ export const factories = [
     }),
     secrets: ['authToken'],
     mock: true,
-  }),
-  factory({
-    id: 'mock-social-connector',
-    type: 'Social',
-    name: 'Mock social',
-    description: 'Knows whoever it is told.',
-    config: z.object({ clientId: line(), clientSecret: secret() }),
-    secrets: ['clientSecret'],
-    mock: true,
-    target: 'mock-social',
   }),
 ] as const
 

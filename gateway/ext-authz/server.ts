@@ -1,78 +1,57 @@
-import type { Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import type { ServiceDefinition, sendUnaryData, UntypedHandleCall } from '@grpc/grpc-js'
+import type { ServiceDefinition } from '@grpc/proto-loader'
 import { assetUrl } from '../../platform/module-url.ts'
 import { CheckedRequest, type CheckRequest } from '../request/checked-request.ts'
 import { plainAddress } from '../request/client-address.ts'
 import { CheckAnswer } from './check-answer.ts'
-import type { CheckResponse } from './messages.ts'
-
-/** `envoy.service.auth.v3.Authorization` and `grpc.health.v1.Health`, on connections that others accept. */
-export interface ExtAuthzServer {
-  /** Speaks HTTP/2 on a connection that nobody has read from. */
-  serve(socket: Socket): void
-  /** No further calls on the connections that are open now; breaks off what is left after `graceMs`. */
-  drain(graceMs: number): void
-}
+import { createGrpcServer, type GrpcServer, grpcStatus, type UnaryCall } from './grpc-server.ts'
 
 const service = 'envoy.service.auth.v3.Authorization'
 
-/** Of one message, in bytes: a body of Envoy's usual 1 MiB, and the header fields. */
+/** In bytes: a body of Envoy's usual 1 MiB, and the header fields. */
 const largestMessage = 2_097_152
 
-const options = {
-  'grpc.max_receive_message_length': largestMessage,
+const settings = {
+  largestMessage,
   // As many as Envoy asks at once, unless it is told otherwise: each beyond counts as an attack, and after a hundred of
   // them Node ends the connection. Calls that Envoy has given up count until they are over here.
-  'grpc.max_concurrent_streams': 1_000,
-  // MB, of one connection, beyond which its calls are refused. Node's default is 10, that of this library no limit.
-  'grpc-node.max_session_memory': 32,
-  // Ends connections whose other side is gone, or has never spoken.
-  'grpc.keepalive_time_ms': 60_000,
-  'grpc.keepalive_timeout_ms': 20_000,
-  'grpc.enable_channelz': 0,
+  maxConcurrentStreams: 1_000,
+  // Node's default is 10.
+  maxSessionMemory: 32,
+  keepAlive: { interval: 60_000, timeout: 20_000 },
 }
 
-/** Loads gRPC: only to be called when it is configured. */
+/** Loads what reads the messages: only to be called when it is configured. */
 export const createExtAuthzServer = async (parts: {
   check: (request: CheckedRequest, answer: CheckAnswer) => void
   /** Whether decisions can be given now; for the health service. */
   serving: () => boolean | Promise<boolean>
-}): Promise<ExtAuthzServer> => {
-  const grpc = await import('@grpc/grpc-js')
+}): Promise<GrpcServer> => {
   const { load } = await import('@grpc/proto-loader')
   const definitions = await load(['envoy/service/auth/v3/external_auth.proto', 'grpc/health/v1/health.proto'], {
     includeDirs: [fileURLToPath(assetUrl('./proto', import.meta.url))],
     longs: Number,
   })
-  const definitionOf = (name: string) => definitions[name] as ServiceDefinition
-  const server = new grpc.Server(options)
+  const messagesOf = (name: string) => (definitions[name] as ServiceDefinition)['Check']!
 
-  const check = (call: Call<CheckRequest>, callback: sendUnaryData<CheckResponse>): void => {
-    const peer = call.getPeer()
-    const request = new CheckedRequest(call.request, plainAddress(peer.slice(0, peer.lastIndexOf(':'))))
-    const answer = new CheckAnswer(request, (response) => callback(null, response))
-    // Also when its deadline is over.
-    call.once('cancelled', () => answer.destroy())
+  const check = (message: unknown, call: UnaryCall): void => {
+    const request = new CheckedRequest(message as CheckRequest, plainAddress(call.peer))
+    const answer = new CheckAnswer(request, call.reply)
+    call.whenOver(() => answer.destroy())
     parts.check(request, answer)
   }
-  server.addService(definitionOf(service), { Check: check as UntypedHandleCall })
-
-  const health = async (call: Call<{ service?: string }>, callback: sendUnaryData<{ status: number }>) => {
-    const { service: asked = '' } = call.request
-    if (asked !== '' && asked !== service) return callback({ code: grpc.status.NOT_FOUND, details: 'unknown service' })
-    callback(null, { status: (await parts.serving()) ? serving : notServing })
+  const health = async (message: unknown, call: UnaryCall): Promise<void> => {
+    const { service: asked = '' } = message as { service?: string }
+    if (asked !== '' && asked !== service) return call.fail(grpcStatus.NOT_FOUND, 'unknown service')
+    call.reply({ status: (await parts.serving()) ? serving : notServing })
   }
-  server.addService(definitionOf('grpc.health.v1.Health'), { Check: health as UntypedHandleCall })
-
-  const injector = server.createConnectionInjector(grpc.ServerCredentials.createInsecure())
-  return { serve: (socket) => injector.injectConnection(socket), drain: (graceMs) => injector.drain(graceMs) }
-}
-
-interface Call<Message> {
-  request: Message
-  getPeer(): string
-  once(event: 'cancelled', listener: () => void): unknown
+  return createGrpcServer(
+    [
+      { ...messagesOf(service), handle: check },
+      { ...messagesOf('grpc.health.v1.Health'), handle: (...asked) => void health(...asked) },
+    ],
+    settings,
+  )
 }
 
 /** `HealthCheckResponse.ServingStatus`. */

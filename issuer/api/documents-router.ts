@@ -4,7 +4,8 @@ import express, { type RequestHandler, type Router } from 'express'
 import { asyncApiDocument } from '../../events/documents.ts'
 import { sha256 } from '../../platform/secret.ts'
 import { problem } from '../base/errors/problems.ts'
-import type { ManagementRoute } from '../base/route.ts'
+import type { ManagementRoute, RouteFor } from '../base/route.ts'
+import { accountDocument } from './openapi/account.ts'
 import { experienceDocument } from './openapi/experience.ts'
 import { openApiDocument } from './openapi.ts'
 
@@ -12,13 +13,20 @@ import { openApiDocument } from './openapi.ts'
  * What `/api` answers without an access token: that it runs, what it offers (OpenAPI, AsyncAPI), and a page to read
  * that. None of it depends on anything but the code, so it is made once and cached by whoever likes.
  */
-export const createDocumentsRouter = (options: { routes: readonly ManagementRoute[]; baseUrl: string }): Router => {
+export const createDocumentsRouter = (options: {
+  routes: readonly ManagementRoute[]
+  accountRoutes: readonly RouteFor<'account'>[]
+  baseUrl: string
+}): Router => {
   const router = express.Router({ caseSensitive: true, strict: true })
   const answers: Record<string, RequestHandler> = {
     '/status': (_request, response) => void response.status(204).end(),
     '/openapi.json': sendDocument('application/json', () => Buffer.from(JSON.stringify(openApiDocument(options)))),
     '/experience.openapi.json': sendDocument('application/json', () =>
       Buffer.from(JSON.stringify(experienceDocument(options))),
+    ),
+    '/account.openapi.json': sendDocument('application/json', () =>
+      Buffer.from(JSON.stringify(accountDocument({ ...options, routes: options.accountRoutes }))),
     ),
     '/asyncapi.json': sendDocument('application/json', () => Buffer.from(JSON.stringify(asyncApiDocument()))),
     '/docs': withPolicy(sendDocument('text/html', () => Buffer.from(page))),
@@ -100,7 +108,8 @@ const page = `<!doctype html>
     <link rel="icon" href="data:,">
   </head>
   <body>
-    <div id="reference"><noscript>The documents themselves are <a href="openapi.json">openapi.json</a> and
+    <div id="reference"><noscript>The documents themselves are <a href="openapi.json">openapi.json</a>,
+      <a href="account.openapi.json">account.openapi.json</a> and
       <a href="experience.openapi.json">experience.openapi.json</a>.</noscript></div>
     <script src="docs/swagger-ui-bundle.js"></script>
     <script src="docs/start.js"></script>
@@ -108,10 +117,10 @@ const page = `<!doctype html>
 </html>
 `
 
-// `?experience` is the Experience API.
+// `?account` is the Account API, `?experience` the Experience API.
 // To read only: no page asks for a client secret, and none is sent to a validator elsewhere.
 const start = `SwaggerUIBundle({
-  url: location.search === '?experience' ? 'experience.openapi.json' : 'openapi.json',
+  url: { '?account': 'account.openapi.json', '?experience': 'experience.openapi.json' }[location.search] ?? 'openapi.json',
   dom_id: '#reference',
   deepLinking: true,
   docExpansion: 'none',

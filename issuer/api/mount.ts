@@ -8,7 +8,9 @@ import express, {
 } from 'express'
 import { newId } from '../../platform/ids.ts'
 import type { Logger } from '../../platform/logger.ts'
+import type { AuthenticateAccount } from '../account/api/bearer.ts'
 import { authorize } from '../base/authorization.ts'
+import type { RequestOrigin } from '../base/client-address.ts'
 import { errorAnswer } from '../base/errors/error-answer.ts'
 import { problem } from '../base/errors/problems.ts'
 import type { Idempotency } from '../base/idempotency.ts'
@@ -20,18 +22,23 @@ import {
   type ManagementRoute,
   type Route,
   type RouteContext,
+  type RouteFor,
   type RouteResult,
   routesFor,
   takesKey,
 } from '../base/route.ts'
+import { type PresentedToken, readPresentedToken } from '../tokens/dpop/presented-token.ts'
+import type { Proofs } from '../tokens/dpop/proofs.ts'
 import { type AuthenticateOptions, createAuthenticate } from './authenticate.ts'
 import { createDocumentsRouter } from './documents-router.ts'
 import { sendJsonLines } from './json-lines.ts'
 import { pageHeaders, pageOf } from './pagination.ts'
 
 export interface ManagementApiOptions extends AuthenticateOptions {
-  /** Those for the Management API are served, others left out. */
+  /** Those for the Management API and for people about their own accounts are served, others left out. */
   routes: readonly Route[]
+  /** Who calls about their own account. Absent: there are no such routes. */
+  authenticateAccount?: AuthenticateAccount
   /** `BASE_URL`, for the addresses in `Link`. */
   baseUrl: string
   /** The address a request comes from (`base/client-address.ts`). */
@@ -39,14 +46,16 @@ export interface ManagementApiOptions extends AuthenticateOptions {
   /** Throws `rate_limit.exceeded`. Absent: no limit. */
   limitClient?: ((clientId: string) => Promise<void>) | undefined
   idempotency: Idempotency
+  /** For tokens that are bound to a key (RFC 9449). */
+  proofs: Pick<Proofs, 'forToken'>
   logger: Logger
 }
 
 const requestIdHeader = 'Logto-Core-Request-Id'
 
 /**
- * The Management API as an Express application that answers `/api/*`; requests keep their whole path. Writes nothing
- * outside the handlers.
+ * The Management API and the Account API as an Express application that answers `/api/*`; requests keep their whole
+ * path. Writes nothing outside the handlers.
  */
 export const createManagementApi = (options: ManagementApiOptions): Express => {
   const app = express()
@@ -59,29 +68,61 @@ export const createManagementApi = (options: ManagementApiOptions): Express => {
   const api = express.Router({ caseSensitive: true, strict: true })
   const serve = createServe(options)
   const routes = routesFor('management', options.routes)
-  for (const [path, definitions] of byPath(routes)) {
+  const accountRoutes = routesFor('account', options.routes)
+  for (const [path, definitions] of byPath([...routes, ...accountRoutes])) {
     const handlers = api.route(path)
     for (const definition of definitions) handlers[lowerCase(definition.method)](serve(definition))
     handlers.all(refuseMethod(definitions))
   }
 
   app.use(identify(options.logger))
-  app.use('/api', createDocumentsRouter({ ...options, routes }), api)
+  app.use('/api', createDocumentsRouter({ ...options, routes, accountRoutes }), api)
   app.use((_request, _response, next) => next(problem('guard.not_found')))
   app.use(createAnswerError(options.logger))
   return app
 }
 
+type Served = ManagementRoute | RouteFor<'account'>
+
+/** Who calls, and what handlers of such routes are told besides. */
+interface Proven {
+  caller: Caller
+  more: object
+}
+
+const createProve = (options: ManagementApiOptions) => {
+  const { authenticateAccount } = options
+  const authenticate = createAuthenticate(options)
+  return async (
+    definition: Served,
+    request: Request,
+    presented: PresentedToken,
+    origin: RequestOrigin,
+  ): Promise<Proven> => {
+    if (definition.access === 'account') {
+      if (!authenticateAccount) throw problem('guard.not_found')
+      const person = await authenticateAccount({ presented, headers: request.headers, origin })
+      const { userId: subject, clientId = '', scopes = new Set<string>() } = person
+      return { caller: { subject, clientId, scopes }, more: { person, auditArea: 'Account' } }
+    }
+    const caller = await authenticate(presented)
+    await options.limitClient?.(caller.clientId)
+    authorize(definition, caller)
+    return { caller, more: {} }
+  }
+}
+
 /** Authenticate → limit → authorize → read and parse → answered before? → handle → answer. */
 const createServe = (options: ManagementApiOptions) => {
-  const authenticate = createAuthenticate(options)
-  return (definition: ManagementRoute): RequestHandler =>
+  const prove = createProve(options)
+  return (definition: Served): RequestHandler =>
     async (request, response) => {
-      const caller = await authenticate(request, response)
+      const origin = { ip: options.clientAddress(request), userAgent: request.headers['user-agent'] }
+      const presented = readPresentedToken(options.proofs, request, response)
+      const { caller, more } = await prove(definition, request, presented, origin)
       response.locals['clientId'] = caller.clientId
-      await options.limitClient?.(caller.clientId)
-      authorize(definition, caller)
-      const { context, json } = await readContext(definition, caller, request, options.clientAddress(request))
+      const { context: read, json } = await readContext(definition, caller, request, origin)
+      const context: Context = { ...read, ...more }
       const handle = async (own: Context) => (await definition.handle(own)) ?? undefined
       const key = takesKey(definition) ? request.headers['idempotency-key'] : undefined
       const result =
@@ -102,10 +143,10 @@ const addressOf = ({ path, originalUrl }: Request, baseUrl: string) => {
 type Context = RouteContext<unknown, unknown, unknown>
 
 const readContext = async (
-  definition: ManagementRoute,
+  definition: Served,
   caller: Caller,
   request: Request,
-  ip: string,
+  origin: RequestOrigin,
 ): Promise<{ context: Context; json: unknown }> => {
   refuseUnstorable(request.params, 'path')
   refuseUnstorable(request.query, 'query')
@@ -124,8 +165,7 @@ const readContext = async (
     // Of those sent, what was read: not the defaults, not what is ignored.
     fields: Object.keys(Object(json)).filter((name) => Object.hasOwn(body, name)),
     request: {
-      ip,
-      userAgent: request.headers['user-agent'],
+      ...origin,
       method: definition.method,
       path: request.path,
       matchedRoute: definition.path,
@@ -145,7 +185,7 @@ const queryProblem = (issues: readonly InputIssue[]) =>
 
 const answer = async (
   response: Response,
-  definition: ManagementRoute,
+  definition: Served,
   result: RouteResult | undefined,
   headers: Record<string, string> = {},
 ) => {
@@ -169,12 +209,11 @@ const totalOf = (result: RouteResult | undefined): number => {
   return result.total
 }
 
-const byPath = (routes: readonly ManagementRoute[]): Map<string, ManagementRoute[]> =>
-  Map.groupBy(routes, ({ path }) => path)
+const byPath = (routes: readonly Served[]): Map<string, Served[]> => Map.groupBy(routes, ({ path }) => path)
 
 const lowerCase = (method: Route['method']) => method.toLowerCase() as Lowercase<Route['method']>
 
-const refuseMethod = (definitions: readonly ManagementRoute[]): RequestHandler => {
+const refuseMethod = (definitions: readonly Served[]): RequestHandler => {
   const methods = definitions.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
   return () => {
     throw problem('guard.method_not_allowed', { headers: { Allow: methods.join(', ') } })

@@ -1,10 +1,10 @@
-import type { z } from 'zod'
 import { fittingScopes, managementScopes } from '../base/authorization.ts'
 import { type ManagementRoute, takesKey } from '../base/route.ts'
 import { bodiesOf, capitalized, requestBodyOf } from './openapi/bodies.ts'
 import { commonHeaders, referencesTo, text } from './openapi/headers.ts'
-import { inputSchema, outputSchemas, type SchemaObject } from './openapi/json-schema.ts'
+import { outputSchemas, type SchemaObject } from './openapi/json-schema.ts'
 import { managementProblems, sharedManagementProblems } from './openapi/management-problems.ts'
+import { parametersOf } from './openapi/parameters.ts'
 import { createProblemResponses, problemSchema } from './openapi/problem-responses.ts'
 import { publicPaths } from './openapi/public-paths.ts'
 import { records } from './openapi/records.ts'
@@ -117,24 +117,10 @@ const operationOf = (route: ManagementRoute): SchemaObject => ({
   responses: {
     [route.status]: successOf(route),
     ...(route.mayCreate && { 201: successOf(route) }),
+    ...(route.pending && { 202: { ...successOf({ ...route, response: route.pending }), description: 'Not yet.' } }),
     ...failures.responsesOf(managementProblems(route), route.problemStatuses),
   },
 })
-
-const parametersOf = (schema: z.ZodType | undefined, where: 'path' | 'query'): SchemaObject[] => {
-  if (schema === undefined) return []
-  const { properties = {}, required = [] } = inputSchema(schema) as {
-    properties?: Record<string, SchemaObject>
-    required?: string[]
-  }
-  return Object.entries(properties).map(([name, { description, ...rest }]) => ({
-    name,
-    in: where,
-    required: where === 'path' || required.includes(name),
-    ...(description !== undefined && { description }),
-    schema: rest,
-  }))
-}
 
 const successOf = (route: ManagementRoute): SchemaObject => {
   const { response, lines, paged } = route

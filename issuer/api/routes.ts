@@ -1,3 +1,4 @@
+import { accountCenterRoutes } from '../account/account-center-router.ts'
 import type { Route } from '../base/route.ts'
 import { type ClaimsRouteDependencies, claimsRoutes } from '../claims/router.ts'
 import type { ConnectorDependencies } from '../connectors/operations.ts'
@@ -29,11 +30,12 @@ import type { UserDependencies } from '../directory/users/operations.ts'
 import { usersRoutes } from '../directory/users/router.ts'
 import { previewRoutes } from '../pages/preview-router.ts'
 import { type IdTokenConfigDependencies, idTokenConfigRoutes } from '../tokens/id-tokens/router.ts'
+import { impersonationRequestsRoutes } from '../tokens/impersonation-requests/router.ts'
 import type { SessionDependencies } from '../tokens/impersonations/operations.ts'
 import { impersonationSessionsRoutes } from '../tokens/impersonations/router.ts'
 import { type KeyDependencies, keysRoutes } from '../tokens/keys/router.ts'
+import type { SubjectTokenDependencies } from '../tokens/subject-tokens/mint.ts'
 import { impersonationRoutes } from '../tokens/subject-tokens/router.ts'
-import type { SubjectTokenDependencies } from '../tokens/subject-tokens/subject-token.ts'
 
 export type RouteDependencies = UserDependencies &
   MfaVerificationDependencies &
@@ -68,6 +70,7 @@ const routers = [
   organizationScopesRoutes,
   logsRoutes,
   impersonationRoutes,
+  impersonationRequestsRoutes,
   impersonationSessionsRoutes,
   hooksRoutes,
   eventsRoutes,
@@ -81,6 +84,7 @@ const routers = [
   signInExperienceRoutes,
   previewRoutes,
   connectorsRoutes,
+  accountCenterRoutes,
 ]
 
 /** Every operation of the issuer, whomever it is for. */

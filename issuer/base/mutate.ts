@@ -10,8 +10,11 @@ import type { OperationContext } from './route.ts'
 /** One change: its rows, its events and its audit row stand or fall together. */
 export interface Mutation {
   trx: Knex.Transaction
-  /** Records an event of this request; the publisher is woken after the commit. */
-  record(event: EventContent): Promise<void>
+  /**
+   * Records an event of this request; the publisher is woken after the commit. `answer`: its status, where it is not
+   * the route's.
+   */
+  record(event: EventContent, answer?: { status: number }): Promise<void>
   /**
    * What the audit row says besides, where path and events do not tell: whom the change is about, and particulars.
    * Never a secret.
@@ -52,8 +55,8 @@ export const createMutate = ({ knex, events }: MutateDependencies): Mutate => {
     const result = await (context.joined?.trx ?? knex).transaction(async (trx) => {
       const outcome = await work({
         trx,
-        async record(event) {
-          const complete: NewEvent = { ...event, request: context.request }
+        async record(event, answer) {
+          const complete: NewEvent = { ...event, request: { ...context.request, ...answer } }
           await recordEvent(trx, complete)
           recorded.push(complete)
         },
@@ -83,11 +86,11 @@ export const createMutate = ({ knex, events }: MutateDependencies): Mutate => {
 const now = (work: () => void) => work()
 
 const auditEntry = (
-  { operationId, caller, request, fields }: OperationContext,
+  { operationId, auditArea = 'Management', caller, request, fields }: OperationContext,
   recorded: readonly NewEvent[],
   { userId, details }: AuditNote,
 ) => ({
-  key: `Management.${operationId}`,
+  key: `${auditArea}.${operationId}`,
   result: 'Success' as const,
   applicationId: caller.clientId,
   userId: userId ?? request.params['userId'] ?? recorded.find(({ entity }) => entity.kind === 'user')?.entity.id,

@@ -13,6 +13,8 @@ export type OwnerNotice =
   | { type: 'BackupCodeUsed'; left: number }
   /** Goes to the address that was replaced, on its channel. `address`: the new one; null: there is none. */
   | { type: 'AddressChanged'; from: { channel: 'email' | 'sms'; to: string }; address: string | null }
+  /** `link`: where they allow or refuse it. */
+  | { type: 'ImpersonationRequested'; actor: string; reason: string | null; number: string; link: string }
   | { type: 'ImpersonationStarted'; actor: string; reason: string | null }
   | { type: 'ImpersonationEnded'; actor: string }
 

@@ -2,8 +2,14 @@ import type { z } from 'zod'
 import { type ProblemCode, problem } from './errors/problems.ts'
 
 /** The issues of a failed parse as callers see them: a path and a sentence, never the rejected value. */
-const issuesOf = (error: z.ZodError): InputIssue[] =>
-  error.issues.map((issue) => ({ path: issue.path.join('.'), message: issue.message }))
+const issuesOf = ({ issues }: Pick<z.ZodError, 'issues'>): InputIssue[] =>
+  (closestOf(issues) ?? issues).map((issue) => ({ path: issue.path.join('.'), message: issue.message }))
+
+/** Of an input that may have several forms, what is wrong with the one it comes closest to, the first of equals. */
+const closestOf = ([issue]: z.ZodError['issues']) =>
+  issue?.code === 'invalid_union' && issue.path.length === 0
+    ? issue.errors.toSorted((one, other) => one.length - other.length)[0]
+    : undefined
 
 /** More help nobody, and an answer must not be larger than its request. */
 const maxIssues = 50

@@ -32,6 +32,8 @@ export interface Operation<
   status: number
   /** It answers 201 instead when it makes something new. */
   mayCreate?: boolean
+  /** The body of 202, which is answered instead when somebody has to agree first. */
+  pending?: z.ZodType
   /** The body of success; absent when there is none. */
   response?: z.ZodType
   /** Instead of `response`: a value of each line, when the handler answers `lines`. */
@@ -68,9 +70,7 @@ export interface ManagementAccess {
 }
 
 /** Of people: while they sign in, about themselves once they have, and in the console. */
-export interface PersonalAccess {
-  access: 'interaction' | 'account' | 'console'
-}
+export type PersonalAccess = { access: 'interaction' } | { access: 'account' } | { access: 'console' }
 
 /** An operation and whom it is for; `access` decides where `api/` mounts it and how its caller is proven. */
 export type Route = Operation & (ManagementAccess | PersonalAccess)
@@ -92,6 +92,8 @@ export interface RouteContext<Params, QueryString, Body, Asked = Page | undefine
 /** What an operation needs to know of the call that started it; every `RouteContext` is one. `mutate` takes it. */
 export interface OperationContext {
   operationId: string
+  /** Before the operation in the audit trail. Default: `Management`. */
+  auditArea?: 'Management' | 'Account' | undefined
   caller: Caller
   /** What events say of the request that caused them. */
   request: EventRequest

@@ -175,6 +175,7 @@ const auditNames: Readonly<Record<ProofKindName, string>> = {
   phone_code: 'VerificationCode',
   one_time_token: 'OneTimeToken',
   passkey: proofKinds.passkey.recordType,
+  federated: proofKinds.federated.recordType,
   totp: proofKinds.totp.recordType,
   backup_code: proofKinds.backup_code.recordType,
 }

@@ -6,6 +6,8 @@ export const prompts = ['none', 'login', 'consent', 'select_account', 'create'] 
 /** A checked authorization request (OpenID Connect Core §3.1.2.1), as it is stored while a person signs in. */
 export const authorizationRequest = z.object({
   clientId: z.string(),
+  /** OAuth 2.0 Multiple Response Types §4: no code is wanted; of our own pages only. Default: a code. */
+  responseType: z.literal('none').optional(),
   redirectUri: z.string(),
   responseMode: z.enum(responseModes),
   state: z.string().optional(),
@@ -33,6 +35,8 @@ export const authorizationRequest = z.object({
   wantsOfflineAccess: z.boolean(),
   /** What existing SDKs send for the first page: `signIn`, `register`, `reset_password`, … */
   firstScreen: z.string().optional(),
+  /** `direct_sign_in`: the provider that the person is sent to at once; `target` of `sso` is the connector's id. */
+  directSignIn: z.object({ method: z.enum(['social', 'sso']), target: z.string() }).optional(),
   /** Of a request that was sent ahead (RFC 9126): the digest of its `request_uri`, in hexadecimal. */
   pushedRequest: z.string().optional(),
 })

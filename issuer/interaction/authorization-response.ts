@@ -1,7 +1,10 @@
 import type { AuthorizationRequest } from './authorization-request.ts'
 
-/** What a client gets: a code, or an error of OAuth 2.0 (RFC 6749 §4.1.2.1, OpenID Connect Core §3.1.2.6). */
-export type AuthorizationResult = { code: string } | { error: string; description: string }
+/**
+ * What a client gets: a code, none where none is wanted, or an error of OAuth 2.0 (RFC 6749 §4.1.2.1, OpenID Connect
+ * Core §3.1.2.6).
+ */
+export type AuthorizationResult = { code: string } | { code: undefined } | { error: string; description: string }
 
 /** How it gets there: by a redirect, or by a form that its user's browser posts (OAuth 2.0 Form Post Response Mode). */
 export type AuthorizationResponse =
@@ -14,6 +17,8 @@ export const authorizationResponse = (
   result: AuthorizationResult,
   issuer: string,
 ): AuthorizationResponse => {
+  // Our own pages know the person by the session.
+  if ('code' in result && result.code === undefined) return { location: redirectUri }
   const fields = {
     ...('code' in result ? { code: result.code } : { error: result.error, error_description: result.description }),
     ...(state === undefined ? {} : { state }),

@@ -6,7 +6,9 @@ import type { Recording } from '../base/recording.ts'
 import { joinByEmail } from '../directory/organizations/jit/join.ts'
 import { createPerson, type Taken } from '../directory/people/create-person.ts'
 import { readPhone } from '../directory/users/phone.ts'
+import { bindIdentities, IdentityTaken } from './bind-identities.ts'
 import type { Bindings } from './bindings.ts'
+import { socialIdentities } from './identity-store.ts'
 import type { Staged } from './interaction-state.ts'
 import type { Interaction } from './interaction-store.ts'
 import { changePerson, isAddressTaken, skipMfa, skipPasskey } from './person-change-store.ts'
@@ -15,7 +17,7 @@ import type { Proof } from './proofs.ts'
 import { provenAddress } from './required-profile.ts'
 
 /** What somebody else has already. */
-export type TakenField = 'username' | 'email' | 'phone' | 'passkey' | 'totp'
+export type TakenField = 'username' | 'email' | 'phone' | 'passkey' | 'totp' | 'federated'
 
 /** The transaction cannot go on: it is rolled back, and a page asks for something else. */
 export class TakenError extends Error {
@@ -63,16 +65,20 @@ export const createBecomePerson =
     const email = provenAddress(proofs, 'email')
     const number = provenAddress(proofs, 'phone')
     const phone = number === undefined ? undefined : readPhone(number)
+    const identities = proofs.flatMap(({ data }) => data.federated ?? [])
     try {
       if (userId === undefined) {
         const id = newId(12)
         const { username, password, profile } = staged
+        const { name, avatar } = identities[0] ?? {}
         const created = await createPerson(recording, {
           ...{ id, username, primaryEmail: email, phone, password },
           isUsernameCaseSensitive: isUsernameCaseSensitive(),
+          ...{ name, avatar, identities: socialIdentities(identities) },
           ...profileOf(profile),
         })
         if (created.outcome !== 'created') throw new TakenError([takenFields[created.outcome]])
+        await bindIdentities(recording, id, proofs)
         await bindings.bindAll(trx, id, proofs)
         return { ...unchanged, userId: id, change: 'created' }
       }
@@ -81,13 +87,14 @@ export const createBecomePerson =
       const changes = { username: staged.username, email, phone: phone?.number, password: staged.password }
       const isChanged = Object.values(changes).some((value) => value !== undefined)
       const binds = proofs.some(bindings.isFactor)
-      if (!isChanged && !binds) return { ...unchanged, userId }
+      const bound = await bindIdentities(recording, userId, proofs)
+      if (!isChanged && !binds && !bound.isChanged) return { ...unchanged, userId }
       if (email !== undefined && (await isAddressTaken(trx, userId, email))) throw new TakenError(['email'])
-      await changePerson(trx, userId, changes)
+      if (isChanged) await changePerson(trx, userId, changes)
       if (email !== undefined) await joinByEmail(recording, { userId, email })
       await bindings.bindAll(trx, userId, proofs)
       return {
-        ...{ userId, change: 'updated', isPasswordNew: staged.password !== undefined },
+        ...{ userId, change: 'updated', isPasswordNew: staged.password !== undefined || bound.isPasswordVoid },
         factors: secondFactorNames.filter((name) =>
           proofs.some((proof) => bindings.isFactor(proof) && proof.kind === secondFactors[name].proof),
         ),
@@ -115,9 +122,11 @@ const takenCodes: Readonly<Record<string, TakenField>> = {
   'user.phone_already_in_use': 'phone',
   'user.passkey_already_in_use': 'passkey',
   'user.totp_already_in_use': 'totp',
+  'user.identity_already_in_use': 'federated',
 }
 
 const takenBy = (error: unknown): unknown => {
+  if (error instanceof IdentityTaken) return new TakenError(['federated'], { cause: error })
   const problem = constraintError(error)
   const field = problem instanceof AppError ? takenCodes[problem.code] : undefined
   return field === undefined ? error : new TakenError([field], { cause: error })

@@ -10,9 +10,7 @@ export const addressPolicy = { attempts: 100, windowSeconds: 600 } as const
 const addressWindow = `interval '${addressPolicy.windowSeconds} seconds'`
 
 // Everybody locks in this order: interaction, address, account.
-const count = statement(
-  'sign-in-failure-count',
-  `WITH turn AS (${takesTurn}),
+const counts = (turn: string) => `WITH turn AS (${turn}),
    address AS (
      INSERT INTO sign_in_failures AS f (key, count, since) SELECT $2, 1, now() FROM turn
      ON CONFLICT (key) DO UPDATE SET
@@ -28,8 +26,11 @@ const count = statement(
    })})
    SELECT (SELECT count FROM address) AS "ofAddress", account.count AS "ofAccount",
      ceil(extract(epoch FROM coalesce(account.locked_until, now() + $5 * interval '1 second') - now()) / 60)::integer AS minutes
-   FROM turn LEFT JOIN account ON true`,
-)
+   FROM turn LEFT JOIN account ON true`
+
+const count = statement('sign-in-failure-count', counts(takesTurn))
+// $1 is the interaction, of which there is none.
+const countWithout = statement('verification-failure-count', counts('SELECT WHERE $1::text IS NULL'))
 
 export interface Counted {
   /** Which attempt it is; beyond those allowed it is not looked at. */
@@ -57,6 +58,14 @@ export const countAttempt = async (
 ): Promise<Counted | undefined> =>
   (await query<Counted>(count, [interactionId, keys.address, keys.account, attempts, windowSeconds]))[0]
 
+/** The same without an interaction: everybody has their turn. */
+export const countVerification = async (
+  query: Query,
+  keys: FailureKeys,
+  { attempts, windowSeconds }: LockoutPolicy,
+): Promise<Counted> =>
+  (await query<Counted>(countWithout, [null, keys.address, keys.account, attempts, windowSeconds]))[0]!
+
 // A success at the address is none of its failures.
 const forgiveAddress = (key: string, after: string) => `address AS (
      UPDATE sign_in_failures SET count = greatest(count - 1, 0)
@@ -78,6 +87,17 @@ const succeed = statement(
 export const succeedAttempt = async (query: Query, keys: FailureKeys, proof: NewProof): Promise<string | undefined> =>
   (await query<{ id: string }>(succeed, [...verifiedProofValues(proof), keys.address, keys.account]))[0]?.id
 
+const forget = statement(
+  'verification-success',
+  `WITH turn AS (SELECT), ${forgiveAddress('$1', 'turn')}
+   DELETE FROM sign_in_failures USING (SELECT count(*) AS total FROM address) before_it WHERE key = $2`,
+)
+
+/** After a success without an interaction. */
+export const forgetFailures = async (query: Query, keys: FailureKeys): Promise<void> => {
+  await query(forget, [keys.address, keys.account])
+}
+
 const forgive = statement(
   'sign-in-failure-forgive',
   `WITH turn AS (SELECT), ${forgiveAddress('$1', 'turn')}
@@ -85,13 +105,22 @@ const forgive = statement(
    FROM (SELECT count(*) AS total FROM address) before_it WHERE key = $2 AND count BETWEEN 1 AND $3::integer`,
 )
 
+/** The attempt was not one: nothing was verified. */
+export const forgiveVerification = async (
+  query: Query,
+  keys: FailureKeys,
+  { attempts }: LockoutPolicy,
+): Promise<void> => {
+  await query(forgive, [keys.address, keys.account, attempts])
+}
+
 /** The attempt was not one: nothing was verified, or what was proven was right. */
 export const forgiveAttempt = async (
   query: Query,
   interactionId: string,
   keys: FailureKeys,
-  { attempts }: LockoutPolicy,
+  policy: LockoutPolicy,
 ): Promise<void> => {
-  await query(forgive, [keys.address, keys.account, attempts])
+  await forgiveVerification(query, keys, policy)
   await leaveTurn(query, interactionId)
 }

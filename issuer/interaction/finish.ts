@@ -5,6 +5,7 @@ import type { Cookies } from '../base/cookies.ts'
 import { isDeadlock } from '../base/errors/constraint-errors.ts'
 import { matchesRedirectUri } from '../base/redirect-uri.ts'
 import { saveConsent, useConsent } from '../tokens/consents/consent-store.ts'
+import type { AuthorizationRequest } from './authorization-request.ts'
 import { type AuthorizationResult, authorizationResponse } from './authorization-response.ts'
 import { type BecomePerson, TakenError, type TakenField } from './become-person.ts'
 import { extendedConsent } from './consent.ts'
@@ -129,7 +130,8 @@ const finishWithin = async (finishing: Finishing): Promise<Proceeded> => {
   const { event, person, staged } = interaction
   if (event === 'ForgotPassword' && step.step === 'done') {
     if (!person || !staged.password) throw overtaken
-    const resetting = { interaction, visitor, userId: person.id, digest: staged.password }
+    const { settings } = situation
+    const resetting = { interaction, visitor, settings, userId: person.id, digest: staged.password }
     const isReset = await resetPassword(resetting, { ...finishing, recording })
     return { kind: isReset ? 'reset' : 'page' }
   }
@@ -143,19 +145,22 @@ const finishWithin = async (finishing: Finishing): Promise<Proceeded> => {
   }
   const session = signedIn?.session ?? situation.session
   const { error = 'access_denied', description = '' } = step.options
-  const result: AuthorizationResult = step.step === 'done' ? { code: randomToken() } : { error, description }
+  const result: AuthorizationResult = step.step === 'done' ? { code: codeFor(request) } : { error, description }
   const redirect = {
     response: authorizationResponse(request, result, finishing.issuer),
     setCookies: signedIn?.setCookies ?? [],
   }
   // Neither needs the answer of the other, so they are sent together.
   await Promise.all([
-    'code' in result && authorize(signingIn, session, result.code),
+    'code' in result && result.code !== undefined && authorize(signingIn, session, result.code),
     conclude(finishing, interaction, { redirect, result, userId: session?.userId }),
   ])
   if (signedIn) await endAfterSignIn(signedIn, signingIn)
   return { kind: 'redirect', redirect }
 }
+
+/** Undefined: none is wanted. */
+const codeFor = ({ responseType }: AuthorizationRequest) => (responseType === 'none' ? undefined : randomToken())
 
 /** The interaction with the decision that is being made. Whoever wants another account is none of those proven. */
 const decided = async ({ trx, id, decision }: Finishing, found: Interaction): Promise<Interaction> => {

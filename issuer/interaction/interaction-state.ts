@@ -5,6 +5,20 @@ import { proofKindNames } from './proofs.ts'
 export const interactionNotices = ['password_changed', 'username_taken', 'email_taken', 'phone_taken'] as const
 export type InteractionNotice = (typeof interactionNotices)[number]
 
+/**
+ * Why a sign-in by an identity provider did not end with its answer. `prove_first`: an account has the address, and
+ * has to be proven before the identity becomes its own.
+ */
+export const federationOutcomes = [
+  'denied',
+  'failed',
+  'unavailable',
+  'no_account',
+  'email_refused',
+  'prove_first',
+] as const
+export type FederationOutcome = (typeof federationOutcomes)[number]
+
 /** What the person decided so far; each decision names what it was about, and counts for nothing else. */
 export const interactionState = z.object({
   /** "Keep me signed in". */
@@ -29,6 +43,19 @@ export const interactionState = z.object({
   captcha: z.boolean().optional(),
   /** What the next page tells: of a reset that succeeded, or of what somebody else has. */
   notice: z.enum(interactionNotices).optional(),
+  /** What came of asking a provider, for the next page; null: nothing yet. */
+  federation: z
+    .object({
+      outcome: z.enum(federationOutcomes),
+      /** As pages name it. */
+      provider: z.string(),
+      /** `prove_first`: that both have. */
+      email: z.string().optional(),
+      /** What the provider says. */
+      text: z.string().optional(),
+    })
+    .nullable()
+    .optional(),
 })
 export type InteractionState = z.output<typeof interactionState>
 

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { type Query, queryOf, statement, type Transaction } from '../../platform/database/database.ts'
 import { newId } from '../../platform/ids.ts'
 import { type AuditEntry, logPayload } from '../base/audit/log-store.ts'
+import { accountClient, accountClientId } from './account-client.ts'
 import type { AuthorizationClient } from './authorization-client.ts'
 import {
   type AuthorizationClientRow,
@@ -93,7 +94,7 @@ export const insertInteraction = async (
     browser.known ?? null,
     browser.fresh,
     address,
-    request.clientId,
+    request.clientId === accountClientId ? null : request.clientId,
     JSON.stringify(request),
     limit,
     newId(),
@@ -117,12 +118,13 @@ const select = statement(
       WHERE p.interaction_id = i.id AND p.user_id IS NOT DISTINCT FROM i.user_id AND p.verified_at IS NOT NULL
         AND p.consumed_at IS NULL AND p.expires_at > now()) AS proofs,
      ${personFacts('i.user_id')} AS person, ${authorizationClientColumns}
-   FROM interactions i JOIN applications a ON a.id = i.client_id WHERE i.id = $1) AS found`,
+   FROM interactions i LEFT JOIN applications a ON a.id = i.client_id WHERE i.id = $1) AS found`,
 )
 
 interface Row extends AuthorizationClientRow {
   browser: string
-  clientId: string
+  /** Null: of the account pages. One that was deleted takes its interactions along. */
+  clientId: string | null
   request: unknown
   event: string
   state: unknown
@@ -150,12 +152,13 @@ export const findInteraction = async (transaction: Transaction, id: string): Pro
   const [answer] = await queryOf(transaction)<{ found: Row }>(select, [id])
   if (!answer) return undefined
   const { found: row } = answer
-  const { isFinished, isOpen, redirect } = row
+  const { clientId, isFinished, isOpen, redirect } = row
+  const request = authorizationRequest.parse(row.request)
   return {
     id,
     browser: Buffer.from(row.browser, 'base64'),
-    client: toAuthorizationClient(row.clientId, row),
-    request: authorizationRequest.parse(row.request),
+    client: clientId === null ? accountClient(request.redirectUri) : toAuthorizationClient(clientId, row),
+    request,
     event: interactionEvents.find((name) => name === row.event) ?? 'SignIn',
     state: interactionState.parse(row.state),
     staged: staged.parse(row.staged),
@@ -170,7 +173,7 @@ export const findInteraction = async (transaction: Transaction, id: string): Pro
 const newest = statement(
   'interaction-newest',
   `SELECT id FROM interactions
-   WHERE browser = $1 AND ($2::text IS NULL OR client_id = $2)
+   WHERE browser = $1 AND ($2::text IS NULL OR coalesce(client_id, '${accountClientId}') = $2)
      AND CASE WHEN finished_at IS NULL THEN expires_at > now() ELSE finished_at > now() - ${redirectLife} END
    ORDER BY created_at DESC, id DESC LIMIT 1`,
 )
@@ -190,7 +193,7 @@ const lock = statement(
    person AS MATERIALIZED (
      SELECT id FROM users WHERE id = (SELECT user_id FROM interactions WHERE id = $1) FOR KEY SHARE)
    SELECT id FROM interactions
-   WHERE id = $1 AND (SELECT count(*) FROM client) + (SELECT count(*) FROM person) > 0 FOR UPDATE`,
+   WHERE id = $1 AND (SELECT count(*) FROM client) + (SELECT count(*) FROM person) >= 0 FOR UPDATE`,
 )
 
 /** As it is when everybody who held it is done; it stays so until the transaction ends. */
@@ -203,19 +206,28 @@ export const lockInteraction = async (trx: Query, id: string): Promise<Interacti
 /** An SQL condition. */
 export const isOpen = 'finished_at IS NULL AND expires_at > now()'
 
+/** An SQL condition. */
+const isOfNobodyElsewhere = `kind = 'federated' AND user_id IS NULL AND purpose IN ('sign_in', 'register')
+     AND verified_at IS NOT NULL AND consumed_at IS NULL AND expires_at > now()`
+
 const begin = statement(
   'interaction-begin-event',
   `WITH begun AS (
      UPDATE interactions SET event = $2, user_id = NULL, staged = '{}',
        state = CASE WHEN $3 THEN state - 'skipsMfa' - 'skipsPasskey' - 'terms' - 'consent' - 'captcha' ELSE state END
-         - 'notice' - 'identified'
-     WHERE id = $1 AND ${isOpen} RETURNING id)
-   UPDATE proofs SET consumed_at = now() WHERE interaction_id = (SELECT id FROM begun) AND consumed_at IS NULL`,
+         - 'notice' - 'identified' - 'federation'
+     WHERE id = $1 AND ${isOpen} RETURNING id),
+   carried AS (
+     UPDATE proofs SET purpose = CASE $2 WHEN 'Register' THEN 'register' ELSE 'sign_in' END
+     WHERE interaction_id = (SELECT id FROM begun) AND ${isOfNobodyElsewhere} AND NOT $3 AND $2 <> 'ForgotPassword'
+     RETURNING id)
+   UPDATE proofs SET consumed_at = now()
+   WHERE interaction_id = (SELECT id FROM begun) AND consumed_at IS NULL AND id NOT IN (SELECT id FROM carried)`,
 )
 
 /**
- * From now on the interaction is for this. Nothing that was proven or said for something else counts any more; with
- * `isAnew` neither does what was decided.
+ * From now on the interaction is for this. Nothing that was proven or said for something else counts any more, but for
+ * an identity that is nobody's here, which as well begins an account; with `isAnew` neither does what was decided.
  */
 export const beginEvent = async (
   transaction: Transaction,

@@ -7,9 +7,10 @@ import { useConsent } from '../tokens/consents/consent-store.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
 import type { AuthorizationClient } from './authorization-client.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
+import type { FederatedProofs } from './federated-proof.ts'
 import { grantCode } from './grant-code.ts'
 import type { InteractionEventName } from './interaction-state.ts'
-import { insertInteraction } from './interaction-store.ts'
+import { findInteraction, insertInteraction } from './interaction-store.ts'
 import type { InteractionOperations } from './operations.ts'
 import { allows, recoveryFactors, type SignInSettings } from './settings.ts'
 import { keepSessionFresh } from './sign-in-session.ts'
@@ -18,7 +19,8 @@ import { type RefusalWithoutPages, refusalWithoutPages, type Step, type StepName
 import type { Visitor } from './visitor.ts'
 
 export type Begun =
-  | { kind: 'authorized'; code: string; setCookies: string[] }
+  /** Without a code where none is wanted. */
+  | { kind: 'authorized'; code: string | undefined; setCookies: string[] }
   /** `location` is relative, `/sign-in/<id>`, where the pages are ours. */
   | { kind: 'page'; location: string; setCookies: string[] }
   | ({ kind: 'refused'; setCookies: string[] } & RefusalWithoutPages)
@@ -36,6 +38,7 @@ export interface InteractionDependencies {
   settings: () => SignInSettings
   standingOf: StandingOf
   noteBlocked: InteractionOperations['noteBlocked']
+  federated: Pick<FederatedProofs, 'direct' | 'begin'>
   /** Where an application's pages of signing in are, if they are not ours. */
   signInPagesOf(clientId: string): Promise<string | null>
 }
@@ -72,12 +75,20 @@ export const interactionPath = (id: string): string => `/sign-in/${id}`
 /** Steps that are ours to ask, whoever has the pages of signing in. */
 const ownSteps: ReadonlySet<StepName> = new Set(['select_account', 'consent', 'denied', 'blocked', 'done'])
 
+/** Steps that a provider may answer. */
+const federating: ReadonlySet<StepName> = new Set(['sign_in', 'register'])
+
 /** Pages that are not ours are told what they are about, in the words of existing ones. */
-const foreignPage = (page: string, id: string, { clientId, firstScreen }: AuthorizationRequest): string => {
+const foreignPage = (
+  page: string,
+  id: string,
+  { clientId, firstScreen, directSignIn }: AuthorizationRequest,
+): string => {
   const url = new URL(page)
   url.searchParams.set('interaction', id)
   url.searchParams.set('app_id', clientId)
   if (firstScreen !== undefined) url.searchParams.set('first_screen', firstScreen)
+  if (directSignIn) url.searchParams.set('direct_sign_in', `${directSignIn.method}:${directSignIn.target}`)
   return url.href
 }
 
@@ -92,16 +103,18 @@ export const createInteractions = ({
   settings,
   standingOf,
   noteBlocked,
+  federated,
   signInPagesOf,
 }: InteractionDependencies): Interactions => {
   const beginPages = async (
     request: AuthorizationRequest,
     client: AuthorizationClient,
-    { browser, origin }: Visitor,
+    visitor: Visitor,
     due: StepName,
   ): Promise<Pick<Extract<Begun, { kind: 'page' }>, 'location' | 'setCookies'>> => {
     const id = newId()
     const fresh = randomToken()
+    const { browser, origin } = visitor
     const { ip, userAgent } = origin
     const made = await insertInteraction(query, {
       id,
@@ -127,8 +140,21 @@ export const createInteractions = ({
       })
     }
     const page = ownSteps.has(due) ? null : await signInPagesOf(client.id)
-    const location = page === null ? interactionPath(id) : foreignPage(page, id, request)
+    const provider =
+      page === null && request.directSignIn && federating.has(due) ? await providerPage(id, visitor) : undefined
+    const location = page === null ? (provider ?? interactionPath(id)) : foreignPage(page, id, request)
     return { location, setCookies: made.isNewBrowser ? [cookies.set('browser', fresh)] : [] }
+  }
+
+  /** Where `direct_sign_in` leads. Undefined: nowhere, or the page says why not. */
+  const providerPage = async (id: string, visitor: Visitor): Promise<string | undefined> => {
+    const interaction = await findInteraction(query, id)
+    const connector = interaction && (await federated.direct(interaction))
+    if (!interaction || !connector) return undefined
+    const purpose = interaction.event === 'Register' ? 'register' : 'sign_in'
+    const { loginHint } = interaction.request
+    const begun = await federated.begin(interaction, visitor, { connectorId: connector.id, purpose, loginHint })
+    return begun.outcome === 'begun' ? begun.url : undefined
   }
 
   const begin: Interactions['begin'] = async (request, client, visitor) => {
@@ -137,12 +163,14 @@ export const createInteractions = ({
     const { session, consent } = standing.situation
     const { step } = standing.step
     if (step === 'done' && session) {
+      const fresh = () => keepSessionFresh(query, cookies, session, visitor)
+      if (request.responseType === 'none') return { kind: 'authorized', code: undefined, setCookies: await fresh() }
       const code = randomToken()
       const isGranted = await grantCode(query, { code, request, client, consent, session })
       // It ended between the two.
       if (!isGranted) return begin(request, client, { ...visitor, session: undefined })
       if (consent) await useConsent(query, session.userId, client.id)
-      return { kind: 'authorized', code, setCookies: await keepSessionFresh(query, cookies, session, visitor) }
+      return { kind: 'authorized', code, setCookies: await fresh() }
     }
     const setCookies = session ? await keepSessionFresh(query, cookies, session, visitor) : []
     // A page in which a hundred frames ask for one leaves nothing behind that would keep its visitors' neighbours out.

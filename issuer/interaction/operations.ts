@@ -4,6 +4,7 @@ import type { TokenAudit } from '../base/audit/token-audit.ts'
 import type { Hmac } from '../base/hmac-keys-store.ts'
 import type { NotifyOwner } from '../base/owner-notices.ts'
 import type { Captcha } from '../captcha/captcha.ts'
+import type { Federation } from '../connectors/federation.ts'
 import type { SignInExperience } from '../directory/sign-in-experience/sign-in-experience.ts'
 import { createFactors, relyingPartyOf } from '../directory/users/factors/index.ts'
 import { type LockoutPolicy, lockoutPolicyOf } from '../directory/users/lockout/lockout-policy.ts'
@@ -20,6 +21,7 @@ import { type CaptchaGate, createCaptchaGate } from './captcha-gate.ts'
 import { type CodeProofs, createCodeProofs } from './code-proof.ts'
 import { createDecideSession, createDecideSignIn } from './decide-sign-in.ts'
 import { createEnrolment, type Enrolment } from './enrolment.ts'
+import { createFederatedProofs, type FederatedProofs } from './federated-proof.ts'
 import { createFinish, type Finish, type FinishDependencies } from './finish.ts'
 import type { Interaction } from './interaction-store.ts'
 import { createNotices } from './notices.ts'
@@ -45,6 +47,7 @@ export interface InteractionOperations {
   secondFactors: SecondFactorProofs
   passkeys: PasskeyProofs
   oneTimeTokens: OneTimeTokenProofs
+  federated: FederatedProofs
   enrolment: Enrolment
   staging: Staging
   captchas: CaptchaGate
@@ -64,6 +67,7 @@ export interface InteractionOperationsDependencies
   audit: TokenAudit
   policy: SignInPolicy
   captcha: Captcha
+  federation: Federation
   passwordRules: PasswordRules
   settings: () => SignInExperience
   /** Where browsers reach the issuer. */
@@ -81,6 +85,7 @@ export const createInteractionOperations = async ({
   audit,
   policy,
   captcha,
+  federation,
   passwordRules,
   settings,
   baseUrl,
@@ -96,7 +101,9 @@ export const createInteractionOperations = async ({
   const lockout = (): LockoutPolicy => lockoutPolicyOf(settings())
   const decide = createDecideSignIn({ policy, hmac, lockout, now })
   const decideSession = createDecideSession({ policy, decide })
-  const standingOf = createStandingOf({ settings, decide, decideSession, now })
+  const federated = createFederatedProofs({ database, federation, envelope, hmac, audit, settings, baseUrl })
+  const { enterpriseOf } = federated
+  const standingOf = createStandingOf({ settings, decide, decideSession, enterpriseOf, now })
   const becomePerson = createBecomePerson({
     bindings: createBindings({ envelope, factors }),
     isUsernameCaseSensitive: () => readUsernamePolicy(settings().usernamePolicy).caseSensitive,
@@ -111,6 +118,7 @@ export const createInteractionOperations = async ({
       relyingParty: relyingPartyOf(baseUrl),
     }),
     oneTimeTokens: createOneTimeTokenProofs({ database, attempts, accountKey, lockout }),
+    federated,
     enrolment: createEnrolment({ query, envelope, now }),
     staging: createStaging({ database, hmac, passwords, passwordRules, settings }),
     captchas,

@@ -9,6 +9,8 @@ export interface PersonFacts {
   /** The password has to be replaced before anything else. */
   isPasswordExpired: boolean
   hasUsername: boolean
+  /** At an identity provider. */
+  hasIdentity: boolean
   /** Verified. */
   hasEmail: boolean
   /** Verified. */
@@ -46,7 +48,11 @@ export type SecondFactor = MfaFactor
 export const secondFactorNames = Object.keys(secondFactors) as SecondFactor[]
 
 /** Whether the person has what a proof of this kind is made with. */
-export const canProve = (kind: ProofKindName, person: HeldFacts & Pick<PersonFacts, 'hasPassword'>): boolean =>
-  kind === 'password'
-    ? person.hasPassword
-    : secondFactorNames.some((name) => secondFactors[name].proof === kind && secondFactors[name].isHeld(person))
+export const canProve = (
+  kind: ProofKindName,
+  person: HeldFacts & Pick<PersonFacts, 'hasPassword' | 'hasIdentity'>,
+): boolean => {
+  if (kind === 'password') return person.hasPassword
+  if (kind === 'federated') return person.hasIdentity
+  return secondFactorNames.some((name) => secondFactors[name].proof === kind && secondFactors[name].isHeld(person))
+}

@@ -115,10 +115,10 @@ export const beginProof = async (
   return (await queryOf(transaction)(begin, values)).length > 0 ? id : undefined
 }
 
-// A challenge that is answered twice at once is good for the first answer, which is still being looked at.
+// A challenge, or a provider's answer, that comes twice at once is good the first time, which is being looked at.
 const take = statement(
   'proof-take-try',
-  `UPDATE proofs SET tries = least(tries + 1, 100), consumed_at = CASE WHEN tries + 1 > $5 AND kind <> 'passkey' THEN now() END
+  `UPDATE proofs SET tries = least(tries + 1, 100), consumed_at = CASE WHEN tries + 1 > $5 AND kind NOT IN ('passkey', 'federated') THEN now() END
    WHERE id = $1 AND interaction_id = $2 AND kind = ANY ($3::text[]) AND purpose = ANY ($4::text[])
      AND verified_at IS NULL AND consumed_at IS NULL AND expires_at > now()
    RETURNING id, kind, purpose, user_id AS "userId", data, secret, tries`,

@@ -6,7 +6,7 @@ import type { InteractionEventName } from './interaction-state.ts'
 interface ProofKind {
   amr: readonly string[]
   /** Two of different categories are multi-factor authentication. */
-  category: 'knowledge' | 'mailbox' | 'telephone' | 'device' | 'paper'
+  category: 'knowledge' | 'mailbox' | 'telephone' | 'device' | 'paper' | 'provider'
   /** It is multi-factor authentication by itself, and resists phishing: a passkey that verified its user. */
   resistsPhishing?: true
   /** It can tell who the person is. The others only add to one that does. */
@@ -27,6 +27,8 @@ export const proofKinds = {
     identifies: true,
     recordType: 'WebAuthn',
   },
+  /** Of an enterprise connector: see `recordTypeOf`. */
+  federated: { amr: ['fed'], category: 'provider', identifies: true, recordType: 'Social' },
   totp: { amr: ['otp'], category: 'device', identifies: false, recordType: 'Totp' },
   backup_code: { amr: ['otp'], category: 'paper', identifies: false, recordType: 'BackupCode' },
 } as const satisfies Record<string, ProofKind>
@@ -62,6 +64,27 @@ export interface Proof {
   data: ProofData
 }
 
+/** Who somebody is elsewhere, as an identity provider said and as we have checked. */
+export const federatedIdentity = z.object({
+  connectorId: z.string(),
+  kind: z.enum(['social', 'sso']),
+  /** How identities name the provider: `google`. Of an enterprise connector its id. */
+  target: z.string(),
+  subject: z.string(),
+  issuer: z.string().optional(),
+  /** Only one that the provider vouches for; see `vouchedEmail`. */
+  email: z.string().optional(),
+  phone: z.string().optional(),
+  name: z.string().optional(),
+  avatar: z.string().optional(),
+  raw: z.record(z.string(), z.unknown()),
+  /** Name and picture are taken over at every sign-in. */
+  syncProfile: z.boolean(),
+  /** The identity is to become the person's, by the address. `linkingOf` is asked again before it does. */
+  isByAddress: z.boolean().optional(),
+})
+export type FederatedIdentity = z.output<typeof federatedIdentity>
+
 export const proofData = z.object({
   identifier: z.object({ type: z.enum(['username', 'email', 'phone']), value: z.string() }).optional(),
   /** Of the password's digest that it was held against: it proves nothing once there is another. */
@@ -70,9 +93,18 @@ export const proofData = z.object({
   factorId: z.string().optional(),
   /** `bind`: the new factor, as `factors` stores it; secrets in it are sealed. */
   factor: z.record(z.string(), z.unknown()).optional(),
+  /** `federated`. */
+  federated: federatedIdentity.optional(),
 })
 export type ProofData = z.output<typeof proofData>
 export type IdentifierType = NonNullable<ProofData['identifier']>['type']
+
+/** Names in the record that custom claims scripts see, and in the Experience API. */
+export const recordTypes = [...Object.values(proofKinds).map(({ recordType }) => recordType), 'EnterpriseSso'] as const
+export type RecordType = (typeof recordTypes)[number]
+
+export const recordTypeOf = ({ kind, data }: Pick<Proof, 'kind' | 'data'>): RecordType =>
+  data.federated?.kind === 'sso' ? 'EnterpriseSso' : proofKinds[kind].recordType
 
 const kindOf = ({ kind }: Pick<Proof, 'kind'>): ProofKind => proofKinds[kind]
 

@@ -1,7 +1,15 @@
 import type { Acr } from '../tokens/sessions/session.ts'
 import { isConsentNeeded } from './consent.ts'
 import { secondFactors } from './person-facts.ts'
-import { identifies, isAtLeast, purposesOf, reachableAcr, satisfiesAcr } from './proofs.ts'
+import {
+  identifies,
+  isAtLeast,
+  type Proof,
+  type ProofKindName,
+  purposesOf,
+  reachableAcr,
+  satisfiesAcr,
+} from './proofs.ts'
 import { missingProfile } from './required-profile.ts'
 import { demandedAcrs } from './second-factor-questions.ts'
 import { allows, firstFactors, recoveryFactors, registrationFactors, type SignInSettings } from './settings.ts'
@@ -64,9 +72,10 @@ export const rules: Question = ({ decision }) =>
 export const captcha: Question = ({ event, person, decision, state, proofs }) => {
   // A session went through it when it began.
   if (!person || !decision?.require.includes('captcha') || state.captcha === true) return undefined
-  // For browsers without scripts: whoever reads a mailbox is no program of many.
+  // For browsers without scripts: whoever reads a mailbox, or is known to a provider, is no program of many.
   const wanted = purposesOf[event]
-  return proofs.some(({ kind, purpose }) => kind === 'email_code' && wanted.includes(purpose))
+  const shown: readonly ProofKindName[] = ['email_code', 'federated']
+  return proofs.some(({ kind, purpose }) => shown.includes(kind) && wanted.includes(purpose))
     ? undefined
     : step('captcha', ['captcha'])
 }
@@ -105,10 +114,14 @@ export const consent: Question = (situation) => {
   return isConsentNeeded({ request, client, consent: given }) ? step('consent', ['consent']) : undefined
 }
 
+const isRegistering = ({ purpose }: Pick<Proof, 'purpose'>): boolean => purpose === 'register'
+
 export const register: Question = (situation) => {
   if (!allows(situation.settings, 'Register')) return step('blocked', ['create', 'out_of_reach'])
   const missing = missingProfile(situation)
-  return missing.length > 0
+  // Settings that ask for nothing do so because people come by an identity provider: nobody begins with nothing.
+  const isSomebody = situation.staged.username !== undefined || situation.proofs.some(isRegistering)
+  return missing.length > 0 || !isSomebody
     ? step('register', ['create'], { missing, proofs: registrationFactors(situation.settings) })
     : undefined
 }

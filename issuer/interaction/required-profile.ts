@@ -15,11 +15,12 @@ export const provenAddress = (
 
 /**
  * What the settings ask everybody to have, and this person lacks. Who signs in is not asked for a user name, which
- * would be one more way in where there is one; nor for a password where a passkey does.
+ * would be one more way in where there is one; nor for a password where a passkey or an identity provider does. Who
+ * comes from their enterprise is asked for nothing.
  */
 export const missingProfile = ({
   event,
-  settings: { signUp },
+  settings: { signUp, socialSignIn },
   person,
   staged,
   proofs,
@@ -31,13 +32,18 @@ export const missingProfile = ({
   proofs: readonly Proof[]
 }): ProfileField[] => {
   const isNew = event === 'Register'
+  const provider = proofs.find(({ kind }) => kind === 'federated')?.data.federated?.kind
+  if (provider === 'sso' || (provider === 'social' && socialSignIn.skipRequiredIdentifiers)) return []
   const has: Readonly<Record<ProfileField, boolean>> = {
     username: staged.username !== undefined || (!isNew && person !== undefined),
     email: provenAddress(proofs, 'email') !== undefined || person?.hasEmail === true,
     phone: provenAddress(proofs, 'phone') !== undefined || person?.hasPhone === true,
     emailOrPhone: false,
     password:
-      staged.password !== undefined || (!isNew && (person?.hasPassword === true || (person?.passkeys ?? 0) > 0)),
+      staged.password !== undefined ||
+      provider !== undefined ||
+      person?.hasIdentity === true ||
+      (!isNew && (person?.hasPassword === true || (person?.passkeys ?? 0) > 0)),
   }
   const isThere = (field: ProfileField) => (field === 'emailOrPhone' ? has.email || has.phone : has[field])
   const wanted: ProfileField[] = [...wantedAtSignUp(signUp), ...(signUp.password ? (['password'] as const) : [])]

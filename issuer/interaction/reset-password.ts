@@ -7,6 +7,7 @@ import { beginEvent, type Interaction, keepDecision } from './interaction-store.
 import type { Notices } from './notices.ts'
 import { holdPerson } from './person-store.ts'
 import type { InteractionRecording } from './recording.ts'
+import type { SignInSettings } from './settings.ts'
 import { areStillTrue } from './still-true.ts'
 import type { Visitor } from './visitor.ts'
 
@@ -20,13 +21,20 @@ export const resetPassword = async (
     userId,
     digest,
     visitor,
-  }: { interaction: Interaction; userId: string; digest: PasswordDigest; visitor: Visitor },
+    settings,
+  }: {
+    interaction: Interaction
+    userId: string
+    digest: PasswordDigest
+    visitor: Visitor
+    settings: SignInSettings
+  },
   { recording, notices }: { recording: InteractionRecording; notices: Notices },
 ): Promise<boolean> => {
   const { trx } = recording
   const { id, proofs } = interaction
   const held = await holdPerson(trx, userId)
-  const isTheirs = held !== undefined && (await areStillTrue(trx, held, proofs))
+  const isTheirs = held !== undefined && (await areStillTrue(trx, held, proofs, settings))
   await beginEvent(trx, { id, event: 'SignIn', isAnew: !isTheirs })
   if (!isTheirs) return false
   await keepDecision(trx, id, { notice: 'password_changed' })

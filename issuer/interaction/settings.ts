@@ -3,7 +3,7 @@ import { isPasswordExpired as isExpired } from '../directory/users/password-expi
 import type { InteractionEventName } from './interaction-state.ts'
 import { secondFactors } from './person-facts.ts'
 import type { StoredPersonFacts } from './person-facts-store.ts'
-import type { IdentifierType, Proof, ProofKindName } from './proofs.ts'
+import type { IdentifierType, Proof, ProofData, ProofKindName } from './proofs.ts'
 import type { ProfileField } from './required-profile.ts'
 
 /** The settings of `/api/sign-in-exp` that decide what comes next. */
@@ -20,6 +20,9 @@ export type SignInSettings = Pick<
   | 'termsOfUseUrl'
   | 'passwordPolicy'
   | 'verificationCodePolicy'
+  | 'socialSignIn'
+  | 'socialSignInConnectorTargets'
+  | 'singleSignOnEnabled'
 >
 
 /** Whether people may begin this at all. */
@@ -34,16 +37,25 @@ export const codeKindOf = (type: 'email' | 'phone'): ProofKindName => codeKinds[
 const isAddressProof = (kind: ProofKindName): boolean => Object.values<ProofKindName>(codeKinds).includes(kind)
 
 /** What somebody can prove first to sign in. One-time tokens need no setting: whoever runs the issuer made them. */
-export const firstFactors = ({ signIn: { methods }, passkeySignIn }: SignInSettings): ProofKindName[] => [
-  ...(methods.some(({ password }) => password) ? (['password'] as const) : []),
+export const firstFactors = (settings: SignInSettings): ProofKindName[] => [
+  ...(settings.signIn.methods.some(({ password }) => password) ? (['password'] as const) : []),
   ...(['email', 'phone'] as const)
-    .filter((type) => methods.some((method) => method.identifier === type && method.verificationCode))
+    .filter((type) => settings.signIn.methods.some((method) => method.identifier === type && method.verificationCode))
     .map((type) => codeKinds[type]),
-  ...(passkeySignIn.enabled ? (['passkey'] as const) : []),
+  ...(settings.passkeySignIn.enabled ? (['passkey'] as const) : []),
+  ...(settings.singleSignOnEnabled || settings.socialSignInConnectorTargets.length > 0 ? (['federated'] as const) : []),
 ]
+
+/** Whether people may come by an identity provider of this kind. */
+const isFederationEnabled = (
+  { singleSignOnEnabled, socialSignInConnectorTargets }: SignInSettings,
+  { federated }: ProofData,
+): boolean =>
+  federated?.kind === 'sso' ? singleSignOnEnabled : socialSignInConnectorTargets.includes(federated?.target ?? '')
 
 /** Whether a proof counts under these settings. */
 export const isEnabled = (settings: SignInSettings, { kind, purpose, data }: Proof): boolean => {
+  if (kind === 'federated') return isFederationEnabled(settings, data)
   if (purpose === 'reset') return recoveryFactors(settings).includes(kind)
   if (purpose === 'bind' && kind === 'passkey' && settings.passkeySignIn.enabled) return true
   if (purpose === 'mfa' || (purpose === 'bind' && !isAddressProof(kind))) {

@@ -59,7 +59,7 @@ export const createSignInPerson =
     const { proofs, state, session: current, decision } = situation
     const known = proofs.find(identifies)?.userId ?? undefined
     // Held before anything of it changes. Somebody new has no row to hold.
-    const before = known === undefined ? undefined : await stillProven(trx, known, proofs)
+    const before = known === undefined ? undefined : await stillProven(trx, known, situation)
     if (known !== undefined && !before) return undefined
     const became = await becomePerson(trx, { interaction, proofs, userId: known, recording })
     const { userId, isPasswordNew } = became
@@ -103,10 +103,14 @@ export const createSignInPerson =
   }
 
 /** The person, held. Undefined when they may not sign in, or what was proven is true no longer. */
-const stillProven = async (trx: Query, userId: string, proofs: readonly Proof[]): Promise<UserRow | undefined> => {
+const stillProven = async (
+  trx: Query,
+  userId: string,
+  { proofs, settings }: Pick<Situation, 'proofs' | 'settings'>,
+): Promise<UserRow | undefined> => {
   const mark = proofs.find(({ data }) => data.digest !== undefined)?.data.digest
   const person = await notePersonSignsIn(trx, userId, mark)
-  return person && (await areStillTrue(trx, person, authenticating(proofs))) ? person : undefined
+  return person && (await areStillTrue(trx, person, authenticating(proofs), settings)) ? person : undefined
 }
 
 /** Who registers has proven no more than what the account begins with. */

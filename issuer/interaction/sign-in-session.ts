@@ -10,7 +10,7 @@ import {
   touchSession,
 } from '../tokens/sessions/session-store.ts'
 import type { InteractionEventName } from './interaction-state.ts'
-import { type Proof, proofKinds } from './proofs.ts'
+import { type Proof, recordTypeOf } from './proofs.ts'
 import type { Visitor } from './visitor.ts'
 
 /** In seconds. */
@@ -76,10 +76,10 @@ export const establishSession = async (
     interaction: {
       interactionEvent: event,
       userId,
-      verificationRecords: proofs.map(({ id, kind, data: { identifier } }) => ({
+      verificationRecords: proofs.map(({ id, kind, data }) => ({
         id,
-        type: proofKinds[kind].recordType,
-        ...(identifier && { identifier }),
+        type: recordTypeOf({ kind, data }),
+        ...(data.identifier && { identifier: data.identifier }),
         verified: true,
       })),
       signInContext: visitor.signInContext,

@@ -2,11 +2,12 @@ import type { Query } from '../../platform/database/database.ts'
 import { findConsent } from '../tokens/consents/consent-store.ts'
 import { type FoundSession, findSession } from '../tokens/sessions/session-store.ts'
 import type { DecideSession, DecideSignIn } from './decide-sign-in.ts'
+import type { FederatedProofs } from './federated-proof.ts'
 import type { Interaction } from './interaction-store.ts'
 import { nextStep } from './next-step.ts'
 import type { PersonFacts } from './person-facts.ts'
 import { holdPerson } from './person-store.ts'
-import { identifies, type Proof, purposesOf } from './proofs.ts'
+import { identifies, type Proof, type ProofPurpose, purposesOf } from './proofs.ts'
 import { provenAddress } from './required-profile.ts'
 import { isEnabled, isPasswordExpired, type SignInSettings } from './settings.ts'
 import { type Situation, whoIsIt } from './situation.ts'
@@ -38,19 +39,22 @@ export const createStandingOf =
     settings: settingsOf,
     decide,
     decideSession,
+    enterpriseOf,
     now,
   }: {
     settings: () => SignInSettings
     decide: DecideSignIn
     decideSession: DecideSession
+    enterpriseOf: FederatedProofs['enterpriseOf']
     now: () => Date
   }): StandingOf =>
   async (query, interaction, visitor, { hold = false } = {}) => {
     const { event, client, request, state, staged } = interaction
     const settings = settingsOf()
-    const proofs = interaction.proofs.filter(
+    const enabled = interaction.proofs.filter(
       (proof) => purposesOf[event].includes(proof.purpose) && isEnabled(settings, proof),
     )
+    const proofs = await withoutThoseOfEnterprises(enabled, enterpriseOf)
     const session = visitor.session === undefined ? undefined : await findSession(query, visitor.session)
     const person = personOf(interaction, proofs, settings, now())
     const userId = whoIsIt({ event, session, proofs })
@@ -72,6 +76,24 @@ export const createStandingOf =
     // Rules may look at the whole of it only now.
     return step.step === 'done' ? decidedBy(situation, await ask('finish')) : { situation, step }
   }
+
+/** The purposes of proofs that begin something by an address. */
+const beginning: readonly ProofPurpose[] = ['sign_in', 'register']
+
+/** People of an enterprise sign in there: their address opens nothing in another way, whatever page it was typed on. */
+const withoutThoseOfEnterprises = async (
+  proofs: readonly Proof[],
+  enterpriseOf: FederatedProofs['enterpriseOf'],
+): Promise<readonly Proof[]> => {
+  const counting: Proof[] = []
+  for (const proof of proofs) {
+    const { kind, purpose, data } = proof
+    const isTyped = kind !== 'federated' && kind !== 'one_time_token' && data.identifier?.type === 'email'
+    const address = isTyped && beginning.includes(purpose) ? data.identifier?.value : undefined
+    if (address === undefined || !(await enterpriseOf(address))) counting.push(proof)
+  }
+  return counting
+}
 
 /** What a session leads to without a proof. */
 const bySession: ReadonlySet<StepName> = new Set(['done', 'consent'])
@@ -98,6 +120,7 @@ const personOf = (
     hasPassword: staged.password !== undefined,
     isPasswordExpired: false,
     hasUsername: staged.username !== undefined,
+    hasIdentity: proofs.some(({ kind }) => kind === 'federated'),
     hasEmail: provenAddress(proofs, 'email') !== undefined,
     hasPhone: provenAddress(proofs, 'phone') !== undefined,
     hasTotp: false,

@@ -20,6 +20,7 @@ export const wayOnAfter = (
  * cannot be made again from what is kept.
  */
 const startAgainLink = (request: AuthorizationRequest): string | undefined => {
+  if (request.responseType === 'none') return request.redirectUri
   // Without the hint somebody else could sign in than the one whom the client expects.
   if (request.expectedUserId !== undefined) return undefined
   // What was sent ahead was not to stand in a URL.
@@ -44,6 +45,7 @@ const startAgainLink = (request: AuthorizationRequest): string | undefined => {
     ui_locales: request.uiLocales.join(' '),
     acr_values: request.acrValues.join(' '),
     first_screen: request.firstScreen,
+    direct_sign_in: request.directSignIn && `${request.directSignIn.method}:${request.directSignIn.target}`,
   }
   for (const [name, value] of Object.entries(optional)) if (value) parameters.append(name, value)
   for (const resource of request.resources) parameters.append('resource', resource)
@@ -52,6 +54,8 @@ const startAgainLink = (request: AuthorizationRequest): string | undefined => {
 
 /** Where an application may be found: its redirect URI's origin. A native one has no address. */
 export const applicationLink = ({ redirectUri }: Pick<AuthorizationRequest, 'redirectUri'>): string | undefined => {
+  // A page of ours.
+  if (redirectUri.startsWith('/')) return redirectUri
   const { protocol, origin } = new URL(redirectUri)
   return protocol === 'https:' || protocol === 'http:' ? `${origin}/` : undefined
 }

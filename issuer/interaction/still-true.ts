@@ -1,15 +1,41 @@
 import type { Query } from '../../platform/database/database.ts'
 import { listFactors } from '../directory/users/factors/index.ts'
 import type { UserRow } from '../directory/users/user.ts'
+import { findLinking } from './find-linking.ts'
 import { readIdentifier } from './identifier.ts'
 import type { Proof, ProofKindName } from './proofs.ts'
+import type { SignInSettings } from './settings.ts'
 
 /**
  * Whether what was proven of the person is so now: an address says who somebody is, and a factor says it again, only as
  * long as they are theirs. `person` is held until the transaction ends. Of a password, see `notePersonSignsIn`.
  */
-export const areStillTrue = async (trx: Query, person: UserRow, proofs: readonly Proof[]): Promise<boolean> =>
-  proofs.every((proof) => hasAddress(person, proof)) && (await hasFactors(trx, person.id, proofs))
+export const areStillTrue = async (
+  trx: Query,
+  person: UserRow,
+  proofs: readonly Proof[],
+  settings: Pick<SignInSettings, 'socialSignIn'>,
+): Promise<boolean> =>
+  proofs.every((proof) => hasAddress(person, proof)) &&
+  (await hasFactors(trx, person.id, proofs)) &&
+  (await hasIdentities(trx, person.id, proofs, settings))
+
+/** An identity is theirs, or may become theirs by its address. */
+const hasIdentities = async (
+  trx: Query,
+  userId: string,
+  proofs: readonly Proof[],
+  settings: Pick<SignInSettings, 'socialSignIn'>,
+): Promise<boolean> => {
+  for (const identity of proofs.flatMap(({ data }) => data.federated ?? [])) {
+    const linking = await findLinking(trx, identity, settings)
+    const isTheirs = 'userId' in linking && linking.userId === userId
+    if (!isTheirs || (linking.outcome !== 'known' && !(linking.outcome === 'by_address' && identity.isByAddress))) {
+      return false
+    }
+  }
+  return true
+}
 
 const addressKinds: readonly ProofKindName[] = ['email_code', 'phone_code', 'one_time_token']
 

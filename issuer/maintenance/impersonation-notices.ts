@@ -7,7 +7,8 @@ import type { Logger } from '../../platform/logger.ts'
 import { pause } from '../../platform/wake-up.ts'
 import type { NotifyOwner } from '../base/owner-notices.ts'
 import type { EventFeed } from '../directory/events/feed.ts'
-import { findCursor, findParties, moveCursor } from './notice-store.ts'
+import { findParties } from '../tokens/impersonations/parties-store.ts'
+import { findCursor, moveCursor } from './notice-store.ts'
 
 export interface ImpersonationNoticesOptions {
   database: Pick<Database, 'query' | 'transaction'>

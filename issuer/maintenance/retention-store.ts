@@ -17,6 +17,7 @@ const removals = {
   opaqueTokens: removal('opaque_tokens', tooOld('expires_at')),
   // Whatever is set: a session whose token is still good is needed to end it.
   sessions: removal('impersonation_sessions', `${tooOld('started_at')} AND expires_at < now()`),
+  impersonationRequests: removal('impersonation_requests', tooOld('expires_at')),
   // With their codes and refresh tokens.
   authorizations: removal('authorizations', tooOld('coalesce(ended_at, expires_at)')),
   signInSessions: removal('sessions', tooOld('coalesce(ended_at, expires_at)')),

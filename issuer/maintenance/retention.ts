@@ -16,6 +16,8 @@ const fixed = {
   rateLimits: 120_000,
   refreshTokens: 0,
   consents: 0,
+  // Like sign-ins by default; what came of them, and why, stands in the session of impersonation.
+  impersonationRequests: 90 * day,
   // So that a link that was used or has expired is told as such.
   oneTimeTokens: 7 * day,
   interactions: day,

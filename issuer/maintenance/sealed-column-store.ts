@@ -1,4 +1,5 @@
 import { hookHeadersContext, hookKeyContext } from '../../deliveries/hook-secrets.ts'
+import { logoutContext } from '../../deliveries/logouts/logout.ts'
 import { connectorContext } from '../../deliveries/messages/connector-store.ts'
 import { messageContext } from '../../deliveries/messages/message.ts'
 import { type Query, statement } from '../../platform/database/database.ts'
@@ -67,5 +68,10 @@ export const sealedColumns: readonly SealedColumn[] = [
   sealedColumn({ table: 'hmac_keys', id: 'purpose', owner: 'purpose', column: 'sealed' }, hmacKeyContext),
   sealedColumn({ table: 'totp_secrets', id: 'id', owner: 'user_id', column: 'sealed' }, totpSecretContext),
   sealedColumn({ table: 'connectors', id: 'id', owner: 'id', column: 'sealed_config' }, connectorContext),
+  sealedColumn({ table: 'identity_providers', id: 'id', owner: 'id', column: 'sealed_config' }, connectorContext),
   sealedColumn({ table: 'messages', id: 'id', owner: 'id', column: 'sealed' }, messageContext),
+  sealedColumn(
+    { table: 'logout_deliveries', id: 'authorization_id', owner: 'authorization_id', column: 'sealed' },
+    logoutContext,
+  ),
 ]

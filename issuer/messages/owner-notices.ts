@@ -20,6 +20,9 @@ const variablesOf: VariablesOf = {
   NewDevice: ({ device }, texts) => ({ device: device || texts.unknownDevice }),
   BackupCodeUsed: ({ left }) => ({ left: String(left) }),
   AddressChanged: ({ address }, texts) => ({ address: address ?? texts.noAddress }),
+  ImpersonationRequested: ({ actor, reason, number, link }, texts) => ({
+    ...{ actor, reason: reason ?? texts.noReason, number, link },
+  }),
   ImpersonationStarted: ({ actor, reason }, texts) => ({ actor, reason: reason ?? texts.noReason }),
   ImpersonationEnded: ({ actor }) => ({ actor }),
 }

@@ -64,6 +64,11 @@ export const templates = {
   BackupCodeUsed: notice('BackupCodeUsed'),
   /** To the old address. */
   AddressChanged: notice('AddressChanged'),
+  /** It can be decided for ten minutes. */
+  ImpersonationRequested: {
+    ...{ parts: ['ImpersonationRequested', 'requestHelp'], brief: ['requestHelp'] },
+    ...{ usage: 'Notice', limited: false, ttl: 9 * 60 },
+  },
   ImpersonationStarted: notice('ImpersonationStarted'),
   ImpersonationEnded: notice('ImpersonationEnded'),
 } as const satisfies { [Key in TextKey]?: Template }

@@ -12,6 +12,7 @@ const ours: Readonly<Record<string, RegExp>> = {
   code: /^[A-Za-z\d-]{4,32}$/,
   minutes: /^\d{1,6}$/,
   left: /^\d{1,6}$/,
+  number: /^\d{2,8}$/,
 }
 
 const longest = 200

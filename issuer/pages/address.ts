@@ -6,6 +6,13 @@ import { errorSummary, field, formOf, type Problem } from './form.ts'
 import { html } from './html.ts'
 import type { Locale } from './locale.ts'
 import { type Page, page } from './page.ts'
+import {
+  type PageProvider,
+  type ProviderNotice,
+  providerButtons,
+  providerPictures,
+  providerProblem,
+} from './providers.ts'
 import { type Say, sayIn } from './say.ts'
 import type { SendError } from './sign-in.ts'
 
@@ -29,13 +36,17 @@ export interface AddressPage {
   canSignIn: boolean
   /** The test for machines, where one is due before a text message. */
   captcha?: CaptchaField | undefined
+  /** Identity providers by which people may come. Default: none. */
+  providers?: readonly PageProvider[] | undefined
+  providerNotice?: ProviderNotice | undefined
 }
 
 /** Asks for an address, and says that a code goes there. */
 export const addressPage = (options: AddressPage): Page => {
   const { locale, client, purpose, types, address = '', error, canSignIn } = options
   const say = sayIn(locale)
-  const wrong = error === undefined ? [] : [problems[error](say, types)]
+  const told = options.providerNotice && providerProblem(say, options.providerNotice)
+  const wrong = error === undefined ? (told ? [told] : []) : [problems[error](say, types)]
   const title = say(titles[purpose])
   const { type, autocomplete } = addressInput(types)
   const test = options.captcha && captchaField(say, options.captcha, 'captchaWithoutScriptByMail')
@@ -48,6 +59,7 @@ export const addressPage = (options: AddressPage): Page => {
     form: 'leaving',
     isError: wrong.length > 0,
     ...test?.allowed,
+    pictures: providerPictures(options.providers),
     body: html`
 <h1>${title}</h1>
 <p class="lead">${purpose === 'register' ? say('signInTo', { application: foreignName(client.name) }) : say(leads[purpose])}</p>
@@ -67,6 +79,7 @@ ${formOf(
 ${test?.field}
 <p class="actions"><button name="choice" value="code">${say('continueOn')}</button></p>`,
 )}
+${providerButtons(say, options)}
 ${
   // A form of its own: whoever goes back does not wait for the test.
   back &&

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { sha256 } from '../../platform/secret.ts'
+import { accountStyles } from './account-styles.ts'
 import { captchaScript } from './captcha-script.ts'
 import { passkeyScript } from './passkey-script.ts'
 import { styles } from './styles.ts'
@@ -22,6 +23,8 @@ const mark =
   '<g fill="#fff"><circle cx="12" cy="16" r="7" opacity=".6"/><circle cx="20" cy="16" r="7"/></g></svg>'
 
 export const stylesheet = asset('pages', 'css', 'text/css; charset=utf-8', styles)
+/** Beside the other one, on the account pages. */
+export const accountStylesheet = asset('account', 'css', 'text/css; charset=utf-8', accountStyles)
 export const icon = asset('icon', 'svg', 'image/svg+xml', mark)
 export const script = asset('passkeys', 'js', 'text/javascript; charset=utf-8', passkeyScript)
 
@@ -33,7 +36,9 @@ const withIntegrity = (name: string, text: string): Asset & { integrity: string 
 
 export const captchaAsset = withIntegrity('captcha', captchaScript)
 
-const assets = new Map<string, Asset>([stylesheet, icon, captchaAsset, script].map((one) => [one.path, one]))
+const assets = new Map<string, Asset>(
+  [stylesheet, accountStylesheet, icon, captchaAsset, script].map((one) => [one.path, one]),
+)
 
 /** By the path of a request, without its query. */
 export const findAsset = (path: string): Asset | undefined => assets.get(path)

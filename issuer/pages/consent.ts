@@ -81,15 +81,15 @@ const words: ReadonlyMap<string, MessageKey & `scope${string}`> = new Map([
   ['identities', 'scopeIdentities'],
 ] as const)
 
-const inWords = (say: Say, scope: PageScope): Html => {
+export const inWords = (say: Say, scope: PageScope): Html => {
   const key = words.get(scope.name)
   return key === undefined ? asDescribed(scope) : say(key)
 }
 
-const asDescribed = ({ name, description = '' }: PageScope): Html =>
+export const asDescribed = ({ name, description = '' }: PageScope): Html =>
   description.trim() === '' ? foreignValue(name, 100) : foreignSentence(description)
 
-const scopeList = (heading: Html, items: readonly Html[]): Html | undefined =>
+export const scopeList = (heading: Html, items: readonly Html[]): Html | undefined =>
   items.length === 0
     ? undefined
     : html`<h2 class="label">${heading}</h2>

@@ -5,6 +5,13 @@ import { type Html, html } from './html.ts'
 import type { Locale } from './locale.ts'
 import { type Page, page } from './page.ts'
 import { type PasswordIssue, passwordProblems } from './password-words.ts'
+import {
+  type PageProvider,
+  type ProviderNotice,
+  providerButtons,
+  providerPictures,
+  providerProblem,
+} from './providers.ts'
 import { type Say, sayIn } from './say.ts'
 
 export type UsernameError = 'missing' | 'invalid' | 'taken' | 'too_many_requests'
@@ -28,13 +35,18 @@ export interface DetailsPage {
   errors?: { username?: UsernameError | undefined; password?: PasswordError | undefined } | undefined
   /** There are accounts to sign in with. */
   canSignIn: boolean
+  /** Identity providers by which people may come. Default: none. */
+  providers?: readonly PageProvider[] | undefined
+  providerNotice?: ProviderNotice | undefined
 }
 
 /** A user name, a new password, or both. */
 export const detailsPage = (options: DetailsPage): Page => {
   const { locale, client, purpose, asksUsername, passwordLength, account, errors = {}, canSignIn } = options
   const say = sayIn(locale)
-  const wrong = [...usernameProblems(say, locale, errors.username), ...problemsOfPassword(say, errors.password)]
+  const entered = [...usernameProblems(say, locale, errors.username), ...problemsOfPassword(say, errors.password)]
+  const told = options.providerNotice && providerProblem(say, options.providerNotice)
+  const wrong = entered.length === 0 && told ? [told] : entered
   const isNew = purpose === 'reset' || purpose === 'expired'
   const title = say(isNew ? 'newPasswordTitle' : purpose === 'register' ? 'createAccount' : 'profileTitle')
   const isFirst = (name: 'username' | 'password') =>
@@ -46,27 +58,32 @@ export const detailsPage = (options: DetailsPage): Page => {
     title,
     form: 'leaving',
     isError: wrong.length > 0,
+    pictures: providerPictures(options.providers),
     body: html`
 <h1>${title}</h1>
 <p class="lead">${
       purpose === 'register' ? say('signInTo', { application: foreignName(client.name) }) : say(leads[purpose])
     }</p>
 ${errorSummary(say, wrong)}
-${formOf(
-  options,
-  html`${
-    asksUsername
-      ? field({
-          id: 'username',
-          label: say('username'),
-          hint: say('usernameHint'),
-          problems: wrong,
-          input: (described) => html`<input id="username" name="username" type="text" value="${options.username ?? ''}"
+${
+  (asksUsername || passwordLength !== undefined) &&
+  formOf(
+    options,
+    html`${
+      asksUsername
+        ? field({
+            id: 'username',
+            label: say('username'),
+            hint: say('usernameHint'),
+            problems: wrong,
+            input: (
+              described,
+            ) => html`<input id="username" name="username" type="text" value="${options.username ?? ''}"
  dir="auto" autocomplete="username" autocapitalize="none" autocorrect="off" spellcheck="false" maxlength="128"${described}${isFirst('username')}>`,
-        })
-      : account !== undefined &&
-        html`<input class="unseen" type="text" value="${account}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">`
-  }
+          })
+        : account !== undefined &&
+          html`<input class="unseen" type="text" value="${account}" autocomplete="username" readonly tabindex="-1" aria-hidden="true">`
+    }
 ${
   passwordLength !== undefined &&
   field({
@@ -78,9 +95,18 @@ ${
  passwordrules="minlength: ${passwordLength};"${described}${isFirst('password')}>`,
   })
 }
-<p class="actions"><button name="choice" value="details">${say(isNew ? 'savePassword' : 'continueOn')}</button></p>
-${(purpose === 'register' || purpose === 'reset') && canSignIn && html`<p class="ways"><button class="link" name="choice" value="back">${say(purpose === 'register' ? 'haveAccount' : 'backToSignIn')}</button></p>`}`,
-)}`,
+<p class="actions"><button name="choice" value="details">${say(isNew ? 'savePassword' : 'continueOn')}</button></p>`,
+  )
+}
+${providerButtons(say, options)}
+${
+  (purpose === 'register' || purpose === 'reset') &&
+  canSignIn &&
+  formOf(
+    options,
+    html`<p class="ways"><button class="link" name="choice" value="back">${say(purpose === 'register' ? 'haveAccount' : 'backToSignIn')}</button></p>`,
+  )
+}`,
   })
 }
 

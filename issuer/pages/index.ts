@@ -30,6 +30,8 @@ export type { Page } from './page.ts'
 export { type PasskeyForm, passkeyForm, passkeyScriptSource } from './passkey-form.ts'
 export { type PasskeyOfferPage, passkeyOfferPage } from './passkey-offer.ts'
 export type { PasswordIssue } from './password-words.ts'
+export type { PageProvider, ProviderNotice } from './providers.ts'
+export { accountName } from './say.ts'
 export {
   type AskedFactor,
   type FactorError,

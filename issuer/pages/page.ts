@@ -1,4 +1,4 @@
-import { icon, stylesheet } from './assets.ts'
+import { accountStylesheet, icon, stylesheet } from './assets.ts'
 import type { Branding, Pictures } from './branding.ts'
 import { clientHeader, logoOf, type PageClient, pictureOrigin } from './client.ts'
 import { foreignName, foreignNameInTitle, tidy } from './foreign-text.ts'
@@ -26,6 +26,7 @@ export type PageName =
   | 'logout'
   | 'signed_out'
   | 'finished'
+  | 'account'
 
 /** A whole page. `sendPage` sends it. */
 export interface Page {
@@ -40,7 +41,7 @@ export interface Page {
  * What `form-action` says (CSP §6.4.1). Chromium applies it to every redirect after a POST, so a form whose step may
  * lead back to the application must do without.
  */
-const formActions = { none: "form-action 'none'", leaving: undefined } as const
+const formActions = { none: "form-action 'none'", own: "form-action 'self'", leaving: undefined } as const
 
 export interface PageParts {
   locale: Locale
@@ -53,11 +54,15 @@ export interface PageParts {
   /** Programs look for the plain title of the logout pages. */
   namesClientInTitle?: false | undefined
   body: Html
-  /** `leaving`: there is one, and the step after it may leave this host. */
+  /** What stands beside the page in a wide window: where else one can go in the account. */
+  beside?: Html | undefined
+  /** `own`: there is one. `leaving`: and the step after it may leave this host. */
   form: keyof typeof formActions
   isError?: boolean | undefined
   /** Where the one script of a page may come from, as CSP says it: `'sha256-…'` of an inline one. */
   scriptSource?: string | undefined
+  /** Of people, by `pictureOrigin`: from where they may be loaded. */
+  pictures?: readonly string[] | undefined
   /** Whose frames a page may hold: an origin. */
   frameSource?: string | undefined
   /** Who posts a form to somebody else tells nobody where from. */
@@ -80,11 +85,12 @@ export const page = (parts: PageParts, branding?: Branding): Page => ({
 })
 
 const contentSecurityPolicy = (
-  { client, form, scriptSource, frameSource }: PageParts,
+  { client, form, scriptSource, frameSource, pictures: shown = [] }: PageParts,
   branding: Branding | undefined,
 ): string => {
   const pictures = [
     logoOf(client)?.url,
+    ...shown,
     ...[branding?.logo, branding?.favicon].flatMap((both) => both && [both.light, both.dark]),
   ]
   const origins = new Set(pictures.flatMap((url) => pictureOrigin(url) ?? []))
@@ -103,7 +109,7 @@ const contentSecurityPolicy = (
 }
 
 const document = (parts: PageParts, branding: Branding | undefined): Html => {
-  const { locale, title, client, namesClientInTitle, body, isError } = parts
+  const { locale, title, client, namesClientInTitle, isError, beside } = parts
   const owner = client?.name ?? branding?.name
   return html`<!doctype html>
 <html lang="${locale}" dir="${directions[locale]}">
@@ -115,20 +121,24 @@ const document = (parts: PageParts, branding: Branding | undefined): Html => {
     owner !== undefined && namesClientInTitle !== false && ` · ${foreignNameInTitle(owner)}`
   }</title>
 <link rel="stylesheet" href="${stylesheet.path}">
-${branding?.stylesheet && html`<link rel="stylesheet" href="${branding.stylesheet.href}">\n`}${faviconLinks(branding)}
+${beside && html`<link rel="stylesheet" href="${accountStylesheet.path}">\n`}${branding?.stylesheet && html`<link rel="stylesheet" href="${branding.stylesheet.href}">\n`}${faviconLinks(branding)}
 </head>
 <body>
-<main>
-${branding?.logo && brandLogo(branding.logo, branding.name)}
-${client && clientHeader(client)}
-${body}
-</main>
+${beside ? html`<div class="frame">${beside}${mainOf(parts, branding)}</div>` : mainOf(parts, branding)}
 ${noteOf(parts, branding)}
 <footer>${footerOf(locale, branding)}</footer>
 </body>
 </html>
 `
 }
+
+const mainOf = ({ client, body, beside }: PageParts, branding: Branding | undefined): Html => html`<main${
+  beside && html` id="content"`
+}>
+${branding?.logo && brandLogo(branding.logo, branding.name)}
+${client && clientHeader(client)}
+${body}
+</main>`
 
 const faviconLinks = (branding: Branding | undefined): Html => {
   const favicon = branding?.favicon

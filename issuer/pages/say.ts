@@ -10,6 +10,9 @@ type Values<Key extends MessageKey> = [MessageNames<Key>] extends [never]
 /** A message in the language of the page, with what stands for the names in braces. */
 export type Say = <Key extends MessageKey>(key: Key, ...values: Values<Key>) => Html
 
+/** As text, for where markup cannot stand. */
+export const accountName = (locale: Locale): string => catalogues[locale].accountTitle
+
 export const sayIn = (locale: Locale): Say => {
   const messages: Messages = catalogues[locale]
   return (key, ...[values]) => {

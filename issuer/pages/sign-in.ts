@@ -8,6 +8,14 @@ import type { Locale } from './locale.ts'
 import type { MessageKey } from './messages/translation.ts'
 import { type Page, page } from './page.ts'
 import { makesPasskeysField, passkeyForm, passkeyScriptSource } from './passkey-form.ts'
+import {
+  linkingText,
+  type PageProvider,
+  type ProviderNotice,
+  providerButtons,
+  providerPictures,
+  providerProblem,
+} from './providers.ts'
 import { type Say, sayIn } from './say.ts'
 
 export type SignInError =
@@ -20,6 +28,7 @@ export type SignInError =
   | SendError
   | 'code_over'
   | 'passkey_failed'
+  | 'enterprise_unknown'
 
 /** Why no code was sent. */
 export type SendError =
@@ -59,16 +68,25 @@ export interface SignInPage {
   passkey?: { proofId: string; options: unknown; hasButton: boolean; isConditional: boolean } | undefined
   /** The test for machines, where one is due. */
   captcha?: CaptchaField | undefined
+  /** Identity providers by which people may come. Default: none. */
+  providers?: readonly PageProvider[] | undefined
+  /** An address leads to the enterprise of whoever has it. */
+  hasEnterprises?: boolean | undefined
+  /** What came of a provider that was asked. */
+  providerNotice?: ProviderNotice | undefined
 }
 
 /** Identifier and password on one page, so that password managers find both. */
 export const signInPage = (options: SignInPage): Page => {
-  const { locale, client, error, reasons, account, passkey, byPassword = true, byCode = [] } = options
+  const { locale, client, error, reasons, account, passkey, providerNotice, byPassword = true, byCode = [] } = options
+  const { providers = [], hasEnterprises = false } = options
   const say = sayIn(locale)
-  const problem = error && problems[error](say, locale, options)
+  const told = providerNotice && providerProblem(say, providerNotice)
+  const problem = error ? problems[error](say, locale, options) : told
   const wrong = problem ? [problem] : []
   const test = options.captcha && captchaField(say, options.captcha)
-  const isReturning = account !== undefined || reasons !== undefined
+  const isLinking = providerNotice?.outcome === 'prove_first'
+  const isReturning = account !== undefined || reasons !== undefined || isLinking
   return page({
     locale,
     name: 'sign_in',
@@ -78,12 +96,13 @@ export const signInPage = (options: SignInPage): Page => {
     isError: problem !== undefined,
     scriptSource: scriptSources(passkey && passkeyScriptSource, test?.allowed.scriptSource),
     frameSource: test?.allowed.frameSource,
+    pictures: providerPictures(providers),
     body: html`
 <h1>${say(isReturning ? 'reauthenticate' : 'signIn')}</h1>
-<p class="lead">${introduction(say, client, reasons)}</p>
+<p class="lead">${isLinking ? linkingText(say, providerNotice) : introduction(say, client, reasons)}</p>
 ${problem ? errorSummary(say, wrong) : notice(options.isPasswordChanged ? say('passwordChanged') : undefined)}
 ${
-  (byPassword || byCode.length > 0) &&
+  (byPassword || byCode.length > 0 || hasEnterprises) &&
   formOf(options, [
     fields(say, options, wrong),
     passkey && makesPasskeysField,
@@ -92,6 +111,7 @@ ${
 <p class="actions">
 ${byPassword && html`<button name="choice" value="sign_in">${say('signIn')}</button>`}
 ${byCode.length > 0 && html`<button${byPassword && html` class="quiet"`} name="choice" value="code">${say('sendCode')}</button>`}
+${hasEnterprises && html`<button${(byPassword || byCode.length > 0) && html` class="quiet"`} name="choice" value="enterprise">${say('enterprise')}</button>`}
 </p>`,
   ])
 }
@@ -106,6 +126,7 @@ ${
     isQuiet: byPassword || byCode.length > 0,
   })
 }
+${providerButtons(say, options)}
 ${otherWays(say, options)}`,
   })
 }
@@ -185,4 +206,5 @@ const problems: Readonly<Record<SignInError, Told>> = {
   captcha_failed: (say) => ({ message: say('captchaFailed') }),
   captcha_unavailable: (say) => ({ message: say('unavailableText') }),
   passkey_failed: (say) => ({ message: say('passkeyFailed') }),
+  enterprise_unknown: (say) => ({ message: say('enterpriseUnknown'), field: 'identifier' }),
 }

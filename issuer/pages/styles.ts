@@ -141,6 +141,12 @@ form + .actions { margin-top: 12px; }
 .field + .choice, .account + .choice { margin-top: 12px; }
 .choice + .actions { margin-top: 16px; }
 .actions { display: grid; gap: 12px; margin-top: 24px; }
+.or { display: flex; align-items: center; gap: 12px; color: var(--soft); font-size: 14px; }
+.or::before, .or::after { content: ""; flex: 1; border-top: 1px solid var(--line); }
+.or + .actions { margin-top: 16px; }
+.providers button { display: flex; gap: 12px; align-items: center; justify-content: center; }
+.providers img, .providers .letter { flex: none; width: 24px; height: 24px; border-radius: 6px; object-fit: contain; font-size: 14px; }
+.providers picture { display: flex; }
 .pair { grid-template-columns: repeat(auto-fit, minmax(140px, 1fr)); }
 button, .button {
   min-height: 48px;
@@ -221,7 +227,10 @@ a { color: var(--main); text-underline-offset: 3px; }
 `
 
 /** Without the line breaks and the indentation that are for people. */
-export const styles = source
-  .replace(/\n\s*/g, '')
-  .replace(/\s*([{};,>])\s*/g, '$1')
-  .replace(/: /g, ':')
+export const compact = (css: string): string =>
+  css
+    .replace(/\n\s*/g, '')
+    .replace(/\s*([{};,>])\s*/g, '$1')
+    .replace(/: /g, ':')
+
+export const styles = compact(source)

@@ -38,7 +38,7 @@ const safeDescription = (text: string): string =>
   )
 
 /** `code` and `message` are what the SDKs read; `reason` tells a program why an exchange was refused. */
-const errorBody = ({ error, message, reason }: OAuthError) => {
+const errorBody = ({ error, message, reason, members }: OAuthError) => {
   const description = safeDescription(message)
   return {
     error,
@@ -46,6 +46,7 @@ const errorBody = ({ error, message, reason }: OAuthError) => {
     code: `oidc.${error}`,
     message: description,
     ...(reason === undefined ? {} : { reason }),
+    ...members,
   }
 }
 

@@ -13,8 +13,8 @@ import { isRegisteredOrigin } from './cors-store.ts'
 export interface Cors {
   /** Wraps an endpoint that pages of registered origins may call. */
   registered(endpoint: Endpoint): Endpoint
-  /** Answers OPTIONS for such an endpoint, with its methods. */
-  preflight(methods: readonly string[]): Endpoint
+  /** Answers OPTIONS for such an endpoint, with its methods, and headers that it reads besides. */
+  preflight(methods: readonly string[], headers?: readonly string[]): Endpoint
 }
 
 /** How long a browser may remember a preflight, in seconds. */
@@ -49,14 +49,19 @@ export const createCors = ({ query, logger }: { query: Query; logger: Logger }):
       else await allow(request, response)
       return endpoint(request, response, requestId)
     },
-    preflight: (methods) => async (request, response) => {
-      if (await allow(request, response)) {
-        response.setHeader('Access-Control-Allow-Methods', methods.join(', '))
-        response.setHeader('Access-Control-Allow-Headers', 'Authorization, Content-Type, DPoP')
-        response.setHeader('Access-Control-Max-Age', maxAge)
-      }
-      response.writeHead(204, { Allow: [...methods, 'OPTIONS'].join(', ') }).end()
-    },
+    preflight:
+      (methods, headers = []) =>
+      async (request, response) => {
+        if (await allow(request, response)) {
+          response.setHeader('Access-Control-Allow-Methods', methods.join(', '))
+          response.setHeader(
+            'Access-Control-Allow-Headers',
+            ['Authorization, Content-Type, DPoP', ...headers].join(', '),
+          )
+          response.setHeader('Access-Control-Max-Age', maxAge)
+        }
+        response.writeHead(204, { Allow: [...methods, 'OPTIONS'].join(', ') }).end()
+      },
   }
 }
 

@@ -67,6 +67,7 @@ export const createIntrospectionEndpoint = (dependencies: IntrospectionDependenc
       ...(found.sessionId === null ? {} : { sid: found.sessionId }),
       ...(found.act === null ? {} : { act: found.act }),
       ...(found.cnf === null ? {} : { cnf: found.cnf }),
+      ...(found.access === null ? {} : { access: found.access }),
     }
   }
 

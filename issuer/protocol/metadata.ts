@@ -35,6 +35,8 @@ const metadata = ({ issuer, grants }: MetadataDependencies, idTokenAlgorithms: r
   pushed_authorization_request_endpoint: `${issuer}/request`,
   token_endpoint: `${issuer}/token`,
   end_session_endpoint: `${issuer}/session/end`,
+  backchannel_logout_supported: true,
+  backchannel_logout_session_supported: true,
   jwks_uri: `${issuer}/jwks`,
   grant_types_supported: [...grants.keys()],
   response_types_supported: ['code'],

@@ -8,6 +8,7 @@ import type { Logger } from '../../platform/logger.ts'
 import { insertLog } from '../base/audit/log-store.ts'
 import type { RequestOrigin } from '../base/client-address.ts'
 import { OAuthError } from '../base/errors/problems.ts'
+import type { Recording } from '../base/recording.ts'
 import type { AccessTokenVerifier } from '../tokens/access-token.ts'
 import { endAuthorizations } from '../tokens/authorizations/end.ts'
 import { endSession } from '../tokens/impersonations/impersonation-store.ts'
@@ -61,7 +62,7 @@ export const createRevocationEndpoint = (dependencies: RevocationDependencies) =
   ): Promise<NewRevocation[]> => {
     const ended = isImpersonationSid(sid) ? await endSession(query, sid, client.id) : undefined
     if (!ended) return []
-    await recordEvent(query, { ...sessionEnded(ended), request: { ...revocationRequest, ...origin } })
+    await recordingOf(query, origin).record(sessionEnded(ended))
     return [sessionRevocation(ended)]
   }
 
@@ -84,7 +85,7 @@ export const createRevocationEndpoint = (dependencies: RevocationDependencies) =
     await note(query, client, origin, { userId, sid })
     // What a person's token was exchanged for keeps its `sid`: then the authorization may be another client's.
     const isOwn = sid !== null && (await isAuthorizationOf(query, sid, client.id))
-    if (isOwn) await endAuthorizations(query, { ids: [sid] }, 'revoked_by_client')
+    if (isOwn) await endAuthorizations(recordingOf(query, origin), { ids: [sid] }, 'revoked_by_client', client.id)
     else await revoke(query, ended)
   }
 
@@ -93,7 +94,8 @@ export const createRevocationEndpoint = (dependencies: RevocationDependencies) =
     const given = await giveUpRefreshToken(query, tokenDigest('refresh-token', token), client.id)
     if (!given) return false
     await note(query, client, origin, { userId: given.userId, sid: given.authorizationId })
-    await endAuthorizations(query, { ids: [given.authorizationId] }, 'revoked_by_client')
+    const which = { ids: [given.authorizationId] }
+    await endAuthorizations(recordingOf(query, origin), which, 'revoked_by_client', client.id)
     return true
   }
 
@@ -133,3 +135,8 @@ const revocationRequest = {
   params: {},
   status: 200,
 }
+
+const recordingOf = (trx: Query, origin: RequestOrigin): Recording => ({
+  trx,
+  record: (event) => recordEvent(trx, { ...event, request: { ...revocationRequest, ...origin } }),
+})

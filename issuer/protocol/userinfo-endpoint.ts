@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Query } from '../../platform/database/database.ts'
+import { isImpersonationSid } from '../../platform/jwt/sid.ts'
 import type { Logger } from '../../platform/logger.ts'
 import { OAuthError, type OAuthErrorCode } from '../base/errors/problems.ts'
 import { userinfoClaims } from '../directory/users/userinfo-claims.ts'
@@ -31,9 +32,9 @@ export const createUserinfoEndpoint =
         throw refusal('insufficient_scope', 'The access token was not issued with openid.', scheme, ', scope="openid"')
       }
       await proof?.use()
-      const { act } = found
+      const { act, sessionId } = found
       // Who acts for the user is told, so that an application can show it; the user's other identities are not.
-      const told = act ? scopes.filter((name) => name !== 'identities') : scopes
+      const told = act || isImpersonationSid(sessionId) ? scopes.filter((name) => name !== 'identities') : scopes
       sendJson(response, 200, { ...userinfoClaims(user, told), ...(act && { act }) })
     } catch (cause) {
       sendError(response, cause, logger, requestId)

@@ -9,9 +9,10 @@ import { logFault } from '../base/errors/log-fault.ts'
 import type { Hmac } from '../base/hmac-keys-store.ts'
 import { isFromOwnPage } from '../base/same-origin.ts'
 import type { SignInExperience } from '../directory/sign-in-experience/sign-in-experience.ts'
+import { accountClientId } from '../interaction/account-client.ts'
 import type { Proceeded } from '../interaction/finish.ts'
 import type { InteractionState } from '../interaction/interaction-state.ts'
-import { findInteraction, type Interaction } from '../interaction/interaction-store.ts'
+import { findInteraction, type Interaction, keepDecision } from '../interaction/interaction-store.ts'
 import { interactionPath } from '../interaction/interactions.ts'
 import type { InteractionOperations } from '../interaction/operations.ts'
 import { redirectBrowser, sendAuthorizationResponse } from '../interaction/send-authorization-response.ts'
@@ -19,6 +20,7 @@ import { applicationLink, wayOnAfter } from '../interaction/start-again.ts'
 import type { StepName } from '../interaction/step.ts'
 import type { Visitor, VisitorOf } from '../interaction/visitor.ts'
 import {
+  accountName,
   type Brandings,
   errorPage,
   finishedPage,
@@ -28,10 +30,10 @@ import {
   type PageProblem,
   sendPage,
 } from '../pages/index.ts'
+import { Refusal, refusalOf } from '../pages/refusal.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
 import { type FormToken, formTokenOf, readFormToken } from './forms/form-token.ts'
 import { type Form, onlyValue, readForm } from './forms/read-form.ts'
-import { Refusal, refusalOf } from './refusal.ts'
 import { signInsCounter } from './sign-ins-counter.ts'
 import { steps } from './steps/index.ts'
 import type { SignInStep } from './steps/step.ts'
@@ -95,7 +97,11 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     }
     const { uiLocales } = interaction.request
     const locale = localeOf({ uiLocales, acceptLanguage: visitor.acceptLanguage })
-    return { request, response, requestId, visitor: { ...visitor, browser }, interaction, locale }
+    return {
+      ...{ request, response, requestId, locale },
+      visitor: { ...visitor, browser },
+      interaction: { ...interaction, client: inWordsOf(locale, interaction.client) },
+    }
   }
 
   const send = async ({ response, interaction }: Visit, status: number, page: Page) =>
@@ -184,6 +190,8 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
       },
       // Of a form that is sent twice the other one may be finishing it: this one waits, and leads to the same place.
       reload: () => goOn(visit),
+      keep: (decision) => keepDecision(query, interaction.id, decision),
+      leave: async (url) => redirectBrowser(visit.response, url),
       end: async (problem) => showEnd(visit, 403, problem),
       refuse() {
         throw new Refusal('invalid_form', 400)
@@ -249,6 +257,10 @@ const stepOf = (name: StepName): SignInStep<unknown> => {
   if (!step) throw new Refusal('invalid_form', 400)
   return step
 }
+
+/** The account pages are called what people call them. */
+const inWordsOf = (locale: Locale, client: Interaction['client']): Interaction['client'] =>
+  client.id === accountClientId ? { ...client, name: accountName(locale) } : client
 
 const pathOf = (url = '/'): string => url.split('?', 1)[0] ?? url
 

@@ -38,6 +38,8 @@ export interface AccessTokenClaims {
   acr?: string | undefined
   /** The key that the token is bound to (RFC 9449 §6.1). */
   cnf?: Confirmation | undefined
+  /** `read`: it only reads, in a token of an impersonation. Gateways enforce it. */
+  access?: 'read' | undefined
   /** What a script added (`issuer/claims`); never one of the others. */
   custom?: Readonly<Record<string, unknown>> | undefined
 }
@@ -56,7 +58,7 @@ export type MintAccessToken = (claims: AccessTokenClaims) => string
 /** Signs JWT access tokens of type `at+jwt` (RFC 9068) with the active key. */
 export const createAccessTokenMint =
   ({ keys, issuer }: { keys: SigningKeys; issuer: string }): MintAccessToken =>
-  ({ clientId, organizationId, sid, act, authTime, acr, custom, ...claims }) => {
+  ({ clientId, organizationId, sid, act, authTime, acr, access, custom, ...claims }) => {
     const { headers, sign } = keys.active()
     // Members without a value (`sid`, `act`, …) are left out by JSON.stringify.
     const payload = JSON.stringify({
@@ -70,6 +72,7 @@ export const createAccessTokenMint =
       act,
       auth_time: authTime,
       acr,
+      access,
     })
     const input = `${headers.access}.${Buffer.from(payload).toString('base64url')}`
     return `${input}.${sign(input).toString('base64url')}`

@@ -41,5 +41,13 @@ impersonation_permitted if input.route.impersonation == "allow"
 
 impersonation_permitted if {
 	input.route.impersonation == "read-only"
-	input.request.method in {"GET", "HEAD", "OPTIONS"}
+	only_reads
 }
+
+# A person may allow others to read in their name and nothing more; then the token says so, with or without an actor.
+deny contains {"reason": "impersonation_denied"} if {
+	input.token.claims.access == "read"
+	not only_reads
+}
+
+only_reads if input.request.method in {"GET", "HEAD", "OPTIONS"}

@@ -76,6 +76,40 @@ test_impersonation_rules_do_not_touch_the_person_itself if {
 	gateway.decision == {"allow": true} with input as request("DELETE", ["read:orders"], "deny")
 }
 
+reading(method, impersonation) := object.union(
+	acting(method, impersonation),
+	{"token": {"scopes": ["read:orders"], "claims": {"access": "read"}}},
+)
+
+test_a_token_that_only_reads_reads_where_the_route_permits_it if {
+	every impersonation in ["allow", "read-only"] {
+		every method in ["GET", "HEAD", "OPTIONS"] {
+			gateway.decision == {"allow": true} with input as reading(method, impersonation)
+		}
+		every method in ["POST", "PUT", "PATCH", "DELETE", "get", "PROPFIND"] {
+			gateway.decision == {"allow": false, "reason": "impersonation_denied"} with input as reading(
+				method,
+				impersonation,
+			)
+		}
+	}
+	gateway.decision == {"allow": false, "reason": "impersonation_denied"} with input as reading("GET", "deny")
+}
+
+test_a_token_that_only_reads_does_so_without_an_actor_too if {
+	alone := object.remove(reading("POST", "allow"), ["actor"])
+	gateway.decision == {"allow": false, "reason": "impersonation_denied"} with input as alone
+}
+
+test_another_access_claim_means_nothing if {
+	every access in ["write", "", ["read"], null] {
+		gateway.decision == {"allow": true} with input as object.union(
+			acting("POST", "allow"),
+			{"token": {"scopes": ["read:orders"], "claims": {"access": access}}},
+		)
+	}
+}
+
 test_a_missing_scope_answers_before_impersonation if {
 	gateway.decision.reason == "insufficient_scope" with input as object.union(
 		acting("POST", "deny"),

@@ -38,6 +38,10 @@ const expire = [
     `DELETE FROM test_targets WHERE created_at < now() - $1 * interval '1 millisecond'`,
   ),
   statement('ledger-expire-messages', `DELETE FROM messages WHERE finished_at < now() - $1 * interval '1 millisecond'`),
+  statement(
+    'ledger-expire-logouts',
+    `DELETE FROM logout_deliveries WHERE finished_at < now() - $1 * interval '1 millisecond'`,
+  ),
 ]
 
 /** Removes what is older than `keepMs`; nothing that is still to be ingested or delivered. One process at a time. */

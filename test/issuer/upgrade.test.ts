@@ -670,3 +670,117 @@ test('tokens of people go on when tokens begin to be bound to keys, also those t
     { bound: 0 },
   ])
 })
+
+test('what people prove about their accounts is unknown to an issuer of the version before, and its sign-ins lead on', async () => {
+  const steps = migrations.findIndex(({ name }) => name === '0037-account')
+  const old = await createTestDatabase({ schema: migrations.slice(0, steps) })
+  const sql = async (text: string, values: unknown[] = []) => (await old.database.pool.query(text, values)).rows
+  await sql(`INSERT INTO users (id, name) VALUES ('ada', 'Ada')`)
+  await sql(`INSERT INTO proofs (id, user_id, kind, purpose, verified_at, expires_at)
+    VALUES ('before', 'ada', 'password', 'reauth', now(), now() + interval '1 hour')`)
+  await sql(`INSERT INTO opaque_tokens (digest, user_id, client_id, scope, expires_at)
+    VALUES ('\\x00', 'ada', 'shop', 'openid', now() + interval '1 hour')`)
+  await migrate(old.database, migrations)
+  // What an issuer of the version before writes, then and now, is held by nobody and came of no exchange.
+  await sql(`INSERT INTO opaque_tokens (digest, user_id, client_id, scope, expires_at)
+    VALUES ('\\x01', 'ada', 'shop', 'openid', now() + interval '1 hour')`)
+  expect(await sql('SELECT holder FROM proofs')).toEqual([{ holder: null }])
+  expect(await sql('SELECT DISTINCT is_exchanged FROM opaque_tokens')).toEqual([{ is_exchanged: false }])
+
+  const issuer = await startTestIssuer({ test: old })
+  onTestFinished(issuer.close)
+  const flow = createCodeFlow(issuer)
+  const [client, person] = [await flow.createClient(), await flow.createPerson()]
+  const code = await flow.signIn(flow.browser(), client, person, { scope: 'openid profile' })
+  const { body } = await flow.redeem(client, code)
+  const headers = { authorization: `Bearer ${body.access_token}`, 'logto-verification-id': 'before' }
+  expect(await request(`${issuer.url}/api/my-account`, { headers })).toMatchObject({
+    status: 200,
+    body: { id: person.id },
+  })
+  expect(await request(`${issuer.url}/api/my-account/primary-email`, { method: 'DELETE', headers })).toMatchObject({
+    status: 403,
+  })
+})
+
+test('impersonations go on: sessions and tokens of an older version are read, used and ended as before', async () => {
+  const steps = migrations.findIndex(({ name }) => name === '0044-impersonation-requests')
+  const old = await createTestDatabase({ schema: migrations.slice(0, steps) })
+  const sql = async (text: string, values: unknown[] = []) => (await old.database.pool.query(text, values)).rows
+  await sql(`INSERT INTO users (id, name) VALUES ('carol', 'Carol'), ('sam', 'Sam')`)
+  const insertSession = (id: string) =>
+    sql(
+      `INSERT INTO impersonation_sessions (id, subject_id, actor_id, actor_via, client_id, creator_id, scopes, context, token_id,
+         expires_at)
+       VALUES ($1, 'carol', 'sam', 'sign_in', 'desk', 'backend', '{read:orders}', '{}', 'jti', now() + interval '1 hour')`,
+      [id],
+    )
+  const insertSubjectToken = (value: string) =>
+    sql(
+      `INSERT INTO subject_tokens (digest, user_id, creator_id, expires_at)
+       VALUES ($1, 'carol', 'backend', now() + interval '5 minutes')`,
+      [tokenDigest('subject-token', value)],
+    )
+  await insertSession('before')
+  await insertSubjectToken('sub_before')
+  await migrate(old.database, migrations)
+  // An issuer of the older version is still at work.
+  await insertSession('beside')
+  await insertSubjectToken('sub_beside')
+  await insertSubjectToken('sub_used')
+  const consumed = await sql(
+    `UPDATE subject_tokens SET consumed_at = now() WHERE digest = $1 AND consumed_at IS NULL RETURNING user_id`,
+    [tokenDigest('subject-token', 'sub_used')],
+  )
+  expect(consumed).toEqual([{ user_id: 'carol' }])
+
+  const issuer = await startTestIssuer({ test: old })
+  onTestFinished(issuer.close)
+  const desk = await issuer.createApplication()
+  for (const token of ['sub_before', 'sub_beside'])
+    expect(await issuer.exchange(desk, token, { scope: 'openid' })).toMatchObject({ status: 200 })
+  for (const id of ['before', 'beside']) {
+    const before = { id, actorVia: 'sign_in', actorSid: null, access: null, approvalId: null, endedAt: null }
+    expect((await issuer.api('GET', `/impersonations/${id}`)).body).toMatchObject(before)
+    expect((await issuer.api('POST', `/impersonations/${id}/end`)).status).toBe(204)
+    expect((await issuer.api('GET', `/impersonations/${id}`)).body.endedAt).toEqual(expect.any(Number))
+  }
+})
+
+test('who is signed in when back-channel logout comes is told of; third parties keep what they could ask for', async () => {
+  const steps = migrations.findIndex(({ name }) => name === '0041-logouts')
+  const old = await createTestDatabase({ schema: migrations.slice(0, steps) })
+  const sql = async (text: string, values: unknown[] = []) => (await old.database.pool.query(text, values)).rows
+  await sql(`INSERT INTO users (id, name) VALUES ('ada', 'Ada')`)
+  await sql(
+    `INSERT INTO applications (id, name, type, is_third_party, oidc_client_metadata)
+     VALUES ('shop', 'Shop', 'SPA', false, $1), ('partner', 'Partner', 'SPA', true, '{}')`,
+    [JSON.stringify({ backchannelLogoutUri: 'https://shop.example.test/logout' })],
+  )
+  await sql(`INSERT INTO resources (id, name, indicator) VALUES ('api', 'API', 'https://api.example.test')`)
+  await sql(`INSERT INTO scopes (id, resource_id, name) VALUES ('read', 'api', 'read')`)
+  await sql(`INSERT INTO organization_scopes (id, name) VALUES ('invite', 'invite')`)
+  await sql(
+    `INSERT INTO authorizations (id, session_id, user_id, client_id, scopes, resources, is_offline, authenticated_at,
+       amr, acr, interaction, expires_at)
+     SELECT 'ps_' || n, 's1', 'ada', 'shop', '{openid}', '{}', true, now(), '{pwd}', 'urn:surrogate:acr:basic', '{}',
+       now() + interval '1 day' FROM generate_series(1, 2) n`,
+  )
+  await migrate(old.database, migrations)
+  const issuer = await startTestIssuer({ test: old })
+  onTestFinished(() => issuer.close())
+  // An issuer of the version before tells nobody; ours does.
+  await sql(`UPDATE authorizations SET ended_at = now(), end_reason = 'logout' WHERE id = 'ps_1'`)
+  expect((await issuer.api('DELETE', '/users/ada/grants/ps_2')).status).toBe(204)
+  expect(await sql('SELECT authorization_id AS id, state FROM logout_deliveries')).toEqual([
+    { id: 'ps_2', state: 'waiting' },
+  ])
+  expect(await sql('SELECT scope_id, in_organization FROM application_consent_scopes ORDER BY 1, 2')).toEqual([
+    { scope_id: 'read', in_organization: false },
+    { scope_id: 'read', in_organization: true },
+  ])
+  expect(
+    await sql('SELECT application_id, organization_scope_id FROM application_consent_organization_scopes'),
+  ).toEqual([{ application_id: 'partner', organization_scope_id: 'invite' }])
+  expect(await sql('SELECT FROM application_consent_user_scopes')).toHaveLength(10)
+})

@@ -71,6 +71,11 @@ const { subject, actor } = acting as Required<ImpersonationInput>
 describe('what each of them decides', async () => {
   const allowed = { allow: true }
   const denied = (reason: string) => ({ allow: false, reason })
+  const stepUp = {
+    ...denied('step_up_required'),
+    acr_values: ['urn:surrogate:acr:mfa', 'urn:surrogate:acr:phr'],
+    max_age: 300,
+  }
   const cases: Record<string, [input: ImpersonationInput, decision: object][]> = {
     protected_users: [
       [acting, allowed],
@@ -119,6 +124,25 @@ describe('what each of them decides', async () => {
       [alone, allowed],
       [{ ...acting, actor: { ...actor, clientId: 'shop' } }, denied('actor_token_of_another_client')],
     ],
+    mfa_within_five_minutes: [
+      [{ ...acting, actor: { ...actor, acr: 'urn:surrogate:acr:mfa', auth_time: acting.now - 300 } }, allowed],
+      [{ ...acting, actor: { ...actor, acr: 'urn:surrogate:acr:mfa', auth_time: acting.now - 301 } }, stepUp],
+      [{ ...acting, actor: { ...actor, acr: 'urn:surrogate:acr:basic', auth_time: acting.now } }, stepUp],
+      [acting, stepUp],
+      [alone, stepUp],
+      [{ ...alone, stage: 'mint' }, allowed],
+    ],
+    approval_for_protected_customers: [
+      [acting, allowed],
+      [
+        { ...acting, stage: 'mint', subject: { ...subject, roles: ['protected-customer'] } },
+        { allow: true, require: ['approval'] },
+      ],
+    ],
+    read_only_without_approval: [
+      [acting, { allow: true, readOnly: true }],
+      [{ ...acting, approval: { id: 'r1', at: acting.now, readOnly: false } }, allowed],
+    ],
     reason_required: [
       [acting, allowed],
       [unexplained, denied('reason_required')],
@@ -148,7 +172,9 @@ describe('what each of them decides', async () => {
 
   test('all of them together: every objection counts, and what is left is less of everything', async () => {
     const set = await policiesOf(await filesWith(names))
-    expect(decideImpersonation(set, acting)).toEqual({ allow: true, scopes: ['read:orders'], maxTtl: 900 })
+    const signedIn = { ...acting, actor: { ...actor, acr: 'urn:surrogate:acr:mfa', auth_time: acting.now } }
+    const less = { allow: true, scopes: ['read:orders'], maxTtl: 900, readOnly: true }
+    expect(decideImpersonation(set, signedIn)).toEqual(less)
     const wrong = { ...unexplained, subject: { ...subject, id: 'a1', roles: ['admin'] } }
     expect(decideImpersonation(set, wrong)).toEqual(denied('actor_is_subject'))
   })

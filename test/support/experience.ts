@@ -13,7 +13,7 @@ import {
   relyingPartyOf,
   verifyRegistration,
 } from '../../issuer/directory/users/factors/index.ts'
-import { createEnvelope } from '../../platform/envelope.ts'
+import { createEnvelope, type Envelope } from '../../platform/envelope.ts'
 import { newId } from '../../platform/ids.ts'
 import type { PolicySet } from '../../policies/policy-set.ts'
 import { createRequests } from '../issuer/api/openapi-requests.ts'
@@ -55,6 +55,8 @@ export interface ExperiencePerson {
 export interface TestExperience {
   issuer: TestIssuer
   flow: CodeFlow
+  /** Seals what the issuer stores. */
+  envelope: Envelope
   client: TestApplication
   /** What the issuer takes for the time, in ms; TOTP steps follow it. */
   clock: { now: number }
@@ -102,9 +104,14 @@ const withCodes = (['username', 'email', 'phone'] as const).map((identifier) => 
 
 const document = createRequests(experienceDocument({ baseUrl: 'https://issuer.test' }))
 
+const matches = (documented: string, path: string) =>
+  new RegExp(`^${documented.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path)
+
 /** Throws for an answer of a documented operation that is not as documented: every test of the API is one of this. */
 const requireDocumented = (method: string, path: string, answer: Answer) => {
-  const operation = document.operations.find((known) => known.method === method && known.path === (path || '/'))
+  const operation = document.operations.find(
+    (known) => known.method === method && matches(known.path, path.split('?', 1)[0] || '/'),
+  )
   // After a reset of a password there is nothing to go on to.
   if (!operation || (path === '/submit' && answer.status === 200 && answer.body === '')) return
   const body = answer.body === '' ? undefined : answer.body
@@ -198,7 +205,7 @@ export const startExperience = async ({
   }
 
   return {
-    ...{ issuer, flow, client, clock, pages, messagesTo },
+    ...{ issuer, flow, envelope, client, clock, pages, messagesTo },
     async createPerson({ isSuspended = false, hasAddresses = true } = {}) {
       const made = await flow.createPerson()
       const email = `${made.id}@example.test`

@@ -118,6 +118,7 @@ export const startManagement = async (): Promise<ManagementTest> => {
       indicators,
       now: systemClock,
       audit,
+      verifier,
       policy: createImpersonationPolicy({ policies: undefined, logger }),
       passwords: createPasswordHasher(),
       hmac: await createHmacs(database, envelope),

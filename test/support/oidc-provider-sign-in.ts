@@ -62,11 +62,15 @@ export const startReferenceProvider = async ({
       userinfo: '/oidc/me',
       end_session: '/oidc/session/end',
     },
+    // It would not reach this machine with the dispatcher that it chooses.
+    fetch: (address: string, { dispatcher: _, ...rest }: RequestInit & { dispatcher?: unknown }) =>
+      fetch(address, rest),
     interactions: { url: (_context: unknown, { uid }: { uid: string }) => `/interaction/${uid}` },
     pkce: { required: () => false },
     features: {
       devInteractions: { enabled: false },
       claimsParameter: { enabled: true },
+      backchannelLogout: { enabled: true },
       dPoP: { enabled: false },
       pushedAuthorizationRequests: { enabled: false },
       resourceIndicators: {

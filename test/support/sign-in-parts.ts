@@ -3,6 +3,7 @@ import type { MessageConfig } from '../../deliveries/messages/settings.ts'
 import type { TokenAudit } from '../../issuer/base/audit/token-audit.ts'
 import type { Hmac } from '../../issuer/base/hmac-keys-store.ts'
 import { createCaptcha } from '../../issuer/captcha/captcha.ts'
+import { createFederation } from '../../issuer/connectors/federation.ts'
 import type { SignInExperience } from '../../issuer/directory/sign-in-experience/sign-in-experience.ts'
 import { openBreachedPasswords } from '../../issuer/directory/users/password-policy/breached/open-breached-passwords.ts'
 import { createPasswordRules } from '../../issuer/directory/users/password-policy/password-rules.ts'
@@ -52,6 +53,10 @@ export const createSignInParts = async ({
   const fallbackLanguage = () => experience().languageInfo.fallbackLanguage
   return {
     metrics,
+    federation: createFederation({
+      ...{ database: { query }, envelope, experience, mocks: false, now: () => new Date() },
+      outbound: { allowedNetworks: config.allowedNetworks },
+    }),
     messages,
     notifyOwner: createNotifyOwner({ messages, fallbackLanguage, logger }),
     policy: await createSignInPolicy({ policies: policies && { current: () => policies }, logger, metrics }),

@@ -6,6 +6,7 @@ import { experienceStatuses } from '../../sign-in/experience/step-problems.ts'
 import { bodiesOf, ofBodies, requestBodyOf } from './bodies.ts'
 import { commonHeaders, referencesTo } from './headers.ts'
 import { outputSchemas, type SchemaObject } from './json-schema.ts'
+import { parametersOf } from './parameters.ts'
 import { createProblemResponses, problemSchema } from './problem-responses.ts'
 
 /**
@@ -41,7 +42,11 @@ export const experienceDocument = ({ baseUrl }: { baseUrl: string }): SchemaObje
     headers: commonHeaders,
     parameters,
     responses: failures.components(),
-    schemas: { Problem: problemSchema, ...answers.components(), ...bodiesOf(experienceRoutes) },
+    schemas: {
+      Problem: problemSchema,
+      ...answers.components(),
+      ...bodiesOf(experienceRoutes.filter(({ method }) => method !== 'GET')),
+    },
   },
 })
 
@@ -82,13 +87,17 @@ const operationOf = (route: ExperienceRoute): SchemaObject => ({
   operationId: route.operationId,
   summary: route.summary,
   tags: [tagOf(route)],
-  parameters: Object.values(referencesTo('parameters', Object.keys(parameters))),
-  ...requestBodyOf(route),
+  parameters: [
+    ...parametersOf(route.params, 'path'),
+    ...parametersOf(route.method === 'GET' ? route.body : undefined, 'query'),
+    ...Object.values(referencesTo('parameters', Object.keys(parameters))),
+  ],
+  ...(route.method !== 'GET' && requestBodyOf(route)),
   responses: {
     [route.status]: successOf(route),
     ...(route.mayCreate && { 201: successOf(route) }),
     ...failures.responsesOf(
-      [...everywhere, ...(route.body ? ofBodies : []), ...(route.problems ?? [])],
+      [...everywhere, ...(route.body && route.method !== 'GET' ? ofBodies : []), ...(route.problems ?? [])],
       experienceStatuses,
     ),
   },
@@ -100,7 +109,7 @@ const successOf = ({ response }: ExperienceRoute): SchemaObject => ({
   ...(response && { content: { 'application/json': { schema: answers.schemaOf(response) } } }),
 })
 
-const pathOf = ({ path }: ExperienceRoute): string => (path === '' ? '/' : path)
+const pathOf = ({ path }: ExperienceRoute): string => (path === '' ? '/' : path.replaceAll(/:(\w+)/g, '{$1}'))
 
 /** By the first segment of the path; what is not named is about the interaction itself. */
 const tagsByRoom = new Map([

@@ -1,4 +1,4 @@
-import { impersonation } from '../../../events/records.ts'
+import { impersonation, impersonationRequest } from '../../../events/records.ts'
 import { application } from '../../directory/applications/application.ts'
 import { applicationSecret } from '../../directory/applications/secret.ts'
 import { attempt, delivery, hookLog } from '../../directory/hooks/delivery.ts'
@@ -28,6 +28,7 @@ export const records: NamedSchemas = {
   DeliveryAttempt: attempt,
   Hook: hook,
   HookLog: hookLog,
+  ImpersonationRequest: impersonationRequest,
   ImpersonationSession: impersonation,
   Log: log,
   MfaVerification: mfaVerification,

@@ -86,7 +86,13 @@ export const problems = {
   'jwt_customizer.general': [422, 'The custom claims script does not work.'],
   'jwt_customizer.unavailable': [503, 'The script could not be run now.'],
   'impersonation.denied': [403, 'The impersonation policy refused this.'],
+  'impersonation.not_allowed': [403, 'Nobody may do this while acting for somebody else.'],
   'impersonation.policy_unavailable': [503, 'The impersonation policy could not be evaluated.'],
+  'impersonation.actor_token_invalid': [400, 'The actor token is not a valid access token of a user with openid.'],
+  'impersonation.too_many_requests': [429, 'The person was asked too often within an hour.'],
+  'impersonation.request_not_approved': [409, 'The request is not approved, or was used already.'],
+  'impersonation.request_not_pending': [409, 'The request was decided already, or has expired.'],
+  'impersonation.number_mismatch': [422, 'The number is not the one of the request.'],
   // Passwords and new people
   'password.rejected': [422, 'This password is not good enough.'],
   'password.expired': [422, 'This password has expired.'],
@@ -140,6 +146,12 @@ export const problems = {
   'session.captcha_required': [422, 'A captcha has to be solved first.'],
   'session.captcha_failed': [422, 'The captcha was not solved.'],
   'session.terms_of_use_required': [422, 'The terms of use have to be agreed to first.'],
+  'session.sso_enabled': [422, 'People with this email address sign in at their organization.'],
+  'session.connector_session_not_found': [404, 'No answer of this connector is waited for.'],
+  'session.connector_refused': [422, 'The identity provider said no.'],
+  'session.connector_answer_invalid': [400, 'The answer of the identity provider proves nothing.'],
+  'session.connector_unavailable': [502, 'The identity provider cannot be reached, or is not set up right.'],
+  'user.sso_identity_not_exist': [404, 'The user has no such identity.'],
   'session.denied': [403, 'The rules refuse this sign-in.'],
   'session.mfa.require_mfa_verification': [403, 'A second factor is needed.'],
   'session.mfa.mfa_factor_not_enabled': [400, 'This factor is not enabled.'],
@@ -165,6 +177,13 @@ export const problems = {
   'verification_code.phone_mismatch': [400, 'The code was sent to another phone number.'],
   'verification_code.expired': [400, 'The code has expired.'],
   'verification_code.exceed_max_try': [400, 'The code was tried too often.'],
+  // People about their own accounts
+  'verification_record.permission_denied': [401, 'The person has to prove first, again, who they are.'],
+  'verification_record.not_found': [404, 'There is no such verification, or it was not completed.'],
+  'account_center.not_enabled': [403, 'People do not look after their accounts here.'],
+  'account_center.field_not_enabled': [403, 'This field is not shown here.'],
+  'account_center.field_not_editable': [403, 'This field cannot be changed here.'],
+  'user.last_sign_in_method_required': [422, 'It is the last way in which this user can sign in.'],
   // Everywhere
   'server.error': [500, 'Something went wrong on our side.'],
   'server.unavailable': [503, 'The service is temporarily unavailable.'],
@@ -213,16 +232,25 @@ export class OAuthError extends Error {
   readonly status: number
   readonly reason: string | undefined
   readonly headers: Record<string, string>
+  /** What the answer says besides. */
+  readonly members: Readonly<Record<string, unknown>>
 
   constructor(
     error: OAuthErrorCode,
     description: string,
-    options: { reason?: string; status?: number; headers?: Record<string, string>; cause?: unknown } = {},
+    options: {
+      reason?: string
+      status?: number
+      headers?: Record<string, string>
+      members?: Readonly<Record<string, unknown>>
+      cause?: unknown
+    } = {},
   ) {
     super(description, { cause: options.cause })
     this.error = error
     this.status = options.status ?? oauthErrors[error]
     this.reason = options.reason
     this.headers = options.headers ?? {}
+    this.members = options.members ?? {}
   }
 }

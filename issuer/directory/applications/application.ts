@@ -48,6 +48,8 @@ const redirectUri = z
   })
 
 const webUrl = z.url({ protocol: /^https?$/ }).max(2048)
+// Back-Channel Logout §2.2. Whether it may be reached: `operations.ts`.
+const backchannelLogoutUri = webUrl.refine((text) => !text.includes('#'), 'must have no fragment')
 const origin = webUrl.refine((text) => URL.canParse(text) && new URL(text).origin === text, 'must be an origin')
 
 // RFC 7518 §6.2.2, §6.3.2, §6.4: what only the holder of a key may know.
@@ -79,7 +81,9 @@ const clientKeys = z
 const oidcClientMetadata = z.object({
   redirectUris: z.array(redirectUri).max(100).default([]),
   postLogoutRedirectUris: z.array(redirectUri).max(100).default([]),
-  backchannelLogoutUri: webUrl.optional(),
+  /** Where a logout token is posted when what the application got of a person ends. */
+  backchannelLogoutUri: backchannelLogoutUri.optional(),
+  /** Logout tokens always say the `sid`. */
   backchannelLogoutSessionRequired: z.boolean().optional(),
   logoUri: webUrl.optional(),
   /** With `private_key_jwt` no secret is accepted. Absent: what the application has, secrets or keys. */

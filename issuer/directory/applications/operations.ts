@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Knex } from 'knex'
+import type { TargetPolicy } from '../../../platform/http/outbound.ts'
 import { newId } from '../../../platform/ids.ts'
 import { refuseEscalation } from '../../base/authorization.ts'
 import { changesOf } from '../../base/change.ts'
@@ -10,7 +11,7 @@ import { problem } from '../../base/errors/problems.ts'
 import { managementScopesOfApplications } from '../../base/management-scope-store.ts'
 import type { Mutation } from '../../base/mutate.ts'
 import type { Caller, OperationContext } from '../../base/route.ts'
-import { endClientAccess } from '../../tokens/impersonations/end-access.ts'
+import { endClientAccess } from '../../tokens/authorizations/end-access.ts'
 import {
   type Application,
   type ApplicationPatch,
@@ -31,6 +32,11 @@ import {
 import { defaultSecretName } from './secret.ts'
 import { storeSecret } from './secret-operations.ts'
 
+export interface ApplicationDependencies extends ManagementDependencies {
+  /** Where logout tokens may be sent; the relay checks again at every connect. */
+  targets: TargetPolicy
+}
+
 /**
  * Every change of an application. They emit no events. Its secrets: `secret-operations.ts`; its roles:
  * `directory/role-assignments/operations.ts`.
@@ -39,12 +45,20 @@ export const applicationOperations = ({
   database: { knex },
   mutate,
   indicators,
-}: Pick<ManagementDependencies, 'database' | 'mutate' | 'indicators'>) => {
+  targets,
+}: Pick<ApplicationDependencies, 'database' | 'mutate' | 'indicators' | 'targets'>) => {
   /** Locks the application, for somebody who may change it. */
   const lockFor = async (trx: Knex, caller: Caller, id: string, unknown = unknownId) => {
     const row = requireFound(await lockApplication(trx, id), id, unknown)
     await refuseEscalation(caller, () => managementScopesOfApplications(trx, indicators, [id]))
     return row
+  }
+
+  const refuseTarget = async ({ oidcClientMetadata }: ApplicationPatch): Promise<void> => {
+    const url = oidcClientMetadata?.backchannelLogoutUri
+    const refused = url === undefined ? undefined : await targets.refusal(url)
+    if (refused === undefined) return
+    throw problem('guard.invalid_input', { detail: `oidcClientMetadata.backchannelLogoutUri: ${refused}` })
   }
 
   const change = (
@@ -76,8 +90,9 @@ export const applicationOperations = ({
     },
 
     /** A type that can keep a secret gets its first one; `secret` is its value. */
-    create: (context: OperationContext, input: NewApplication): Promise<Application & { secret?: string }> =>
-      mutate(context, async ({ trx }) => {
+    async create(context: OperationContext, input: NewApplication): Promise<Application & { secret?: string }> {
+      await refuseTarget(input)
+      return mutate(context, async ({ trx }) => {
         // SAML applications are made in another way, which does not exist yet.
         if (input.type === 'SAML') throw problem('application.invalid_type')
         checkFit(input.type, input.isThirdParty, input)
@@ -95,11 +110,13 @@ export const applicationOperations = ({
         if (!confidentialTypes.has(input.type) || !usesSecrets) return toApplication(row)
         const { value } = await storeSecret(trx, row.id, { name: defaultSecretName, expiresAt: null })
         return { ...toApplication(row), secret: value }
-      }),
+      })
+    },
 
     /** Taking a key away ends the application's tokens, as taking a secret away does. */
-    update: (context: OperationContext, id: string, patch: ApplicationPatch): Promise<Application> =>
-      change(
+    async update(context: OperationContext, id: string, patch: ApplicationPatch): Promise<Application> {
+      await refuseTarget(patch)
+      return change(
         context,
         id,
         (row) => {
@@ -115,7 +132,8 @@ export const applicationOperations = ({
         async (mutation, before, after) => {
           if (losesKey(before, after)) await endClientAccess(mutation, id)
         },
-      ),
+      )
+    },
 
     /** Merges at the first level; answers the merged object. */
     mergeCustomData: async (context: OperationContext, id: string, customData: Record<string, unknown>) =>

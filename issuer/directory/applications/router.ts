@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { ManagementDependencies } from '../../base/dependencies.ts'
 import { booleanText, listQuery } from '../../base/lists/search.ts'
 import { type Route, route } from '../../base/route.ts'
 import { id, jsonObject } from '../../base/schemas.ts'
@@ -14,7 +13,7 @@ import {
   toApplication,
 } from './application.ts'
 import { listApplications } from './application-store.ts'
-import { applicationOperations } from './operations.ts'
+import { type ApplicationDependencies, applicationOperations } from './operations.ts'
 import { applicationSecret, createdSecret, newSecret, secretPatch } from './secret.ts'
 import { secretOperations } from './secret-operations.ts'
 
@@ -25,7 +24,7 @@ const typeProblems = [
   'application.third_party_application_cannot_enable_token_exchange',
 ] as const
 
-export const applicationsRoutes = (dependencies: ManagementDependencies): Route[] => {
+export const applicationsRoutes = (dependencies: ApplicationDependencies): Route[] => {
   const { knex } = dependencies.database
   const applications = applicationOperations(dependencies)
   const secrets = secretOperations(dependencies)

@@ -21,6 +21,8 @@ export interface NewPerson {
   avatar?: string | undefined
   profile?: UserProfile | undefined
   customData?: Record<string, unknown> | undefined
+  /** By target. Whoever calls has made sure that they are nobody's. */
+  identities?: Record<string, unknown> | undefined
   /** `usernamePolicy.caseSensitive`. Default true: `Ada` and `ada` are two names. */
   isUsernameCaseSensitive?: boolean | undefined
 }

@@ -40,15 +40,16 @@ export const findTaken = async (
 const insert = statement(
   'person-new',
   `INSERT INTO users (id, username, primary_email, primary_phone, email_verified_at, phone_verified_at, password_digest,
-     password_algorithm, password_changed_at, name, avatar, profile, custom_data)
+     password_algorithm, password_changed_at, name, avatar, profile, custom_data, identities)
    VALUES ($1, $2, $3::text, $4::text, CASE WHEN $3::text IS NOT NULL THEN now() END, CASE WHEN $4::text IS NOT NULL THEN now() END,
-     $5::text, $6, CASE WHEN $5::text IS NOT NULL THEN now() END, $7, $8, $9, $10)
+     $5::text, $6, CASE WHEN $5::text IS NOT NULL THEN now() END, $7, $8, $9, $10, $11)
    ON CONFLICT DO NOTHING RETURNING *`,
 )
 
 /** Undefined when somebody has the id, the name, the address or the number. */
 export const insertPerson = async (trx: Transaction, person: NewPerson): Promise<UserRow | undefined> => {
-  const { id, username, primaryEmail, phone, password, name, avatar, profile = {}, customData = {} } = person
+  const { id, username, primaryEmail, phone, password, name, avatar, profile = {} } = person
+  const { customData = {}, identities = {} } = person
   const rows = await queryOf(trx)<UserRow>(insert, [
     id,
     username ?? null,
@@ -60,6 +61,7 @@ export const insertPerson = async (trx: Transaction, person: NewPerson): Promise
     avatar ?? null,
     JSON.stringify(profile),
     JSON.stringify(customData),
+    JSON.stringify(identities),
   ])
   return rows[0]
 }

@@ -1,12 +1,11 @@
 import { z } from 'zod'
-import type { ManagementDependencies } from '../../base/dependencies.ts'
 import { notFound, requireFound } from '../../base/errors/not-found.ts'
 import { listQuery } from '../../base/lists/search.ts'
 import { type Route, route } from '../../base/route.ts'
 import { id, ids, someIds } from '../../base/schemas.ts'
 import { application, applicationSearchFields, toApplication } from '../applications/application.ts'
 import { listApplications } from '../applications/application-store.ts'
-import { applicationOperations } from '../applications/operations.ts'
+import { type ApplicationDependencies, applicationOperations } from '../applications/operations.ts'
 import { roleOperations } from '../roles/operations.ts'
 import { role, roleSearchFields, toRole } from '../roles/role.ts'
 import { listRoles } from '../roles/role-store.ts'
@@ -20,7 +19,7 @@ const roleIdsAnswer = z.strictObject({ roleIds: z.array(id) })
 const addedRolesAnswer = roleIdsAnswer.extend({ addedRoleIds: z.array(id) })
 
 /** Who has which role: of a user, of an application, and from the side of the role. */
-export const roleAssignmentsRoutes = (dependencies: ManagementDependencies): Route[] => {
+export const roleAssignmentsRoutes = (dependencies: ApplicationDependencies): Route[] => {
   const { knex } = dependencies.database
   const roles = roleOperations(dependencies)
   const applications = applicationOperations(dependencies)

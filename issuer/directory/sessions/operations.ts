@@ -3,12 +3,12 @@ import { notFound } from '../../base/errors/not-found.ts'
 import { problem } from '../../base/errors/problems.ts'
 import type { Mutate } from '../../base/mutate.ts'
 import type { OperationContext } from '../../base/route.ts'
-import { endAuthorizations, endSessionWhole } from '../../tokens/authorizations/end.ts'
-import { revokeConsent } from '../../tokens/consents/consent-store.ts'
+import { endSessionWhole } from '../../tokens/authorizations/end.ts'
 import type { Settings } from '../sign-in-experience/settings.ts'
 import { findUser, lockUser } from '../users/user-store.ts'
+import { endGrantOf } from './end-grant.ts'
 import { toUserGrant, toUserSession, type UserGrant, type UserSession } from './records.ts'
-import { findGrantee, findUserSession, listGrants, listUserSessions } from './user-session-store.ts'
+import { findUserSession, listGrants, listUserSessions } from './user-session-store.ts'
 
 export interface UserSessionDependencies {
   database: Pick<Database, 'query' | 'knex'>
@@ -55,22 +55,11 @@ export const userSessionOperations = ({
       return (await listGrants(query, userId, isThirdParty)).map(toUserGrant)
     },
 
-    /**
-     * What has ended stays as it ended. Of a third-party application the consent is revoked, and with it ends all that
-     * it got of the person: it has to ask again.
-     */
     endGrant: (context: OperationContext, userId: string, grantId: string): Promise<void> =>
-      mutate(context, async ({ trx, record }) => {
-        await lockUser(trx, userId)
-        const grantee = await findGrantee(trx, userId, grantId)
-        if (!grantee) throw problem('oidc.invalid_grant', { data: { id: grantId } })
-        const { clientId, isThirdParty } = grantee
-        if (!isThirdParty) return void (await endAuthorizations(trx, { ids: [grantId] }, 'ended_by_administrator'))
-        if (await revokeConsent(trx, userId, clientId)) {
-          const extras = { userId, applicationId: clientId, revokedBy: context.caller.subject }
-          await record({ type: 'Consent.Revoked', entity: { kind: 'user', id: userId }, data: null, extras })
-        }
-        await endAuthorizations(trx, { userId, clientId }, 'consent_revoked')
+      mutate(context, async (mutation) => {
+        await lockUser(mutation.trx, userId)
+        const ending = { reason: 'ended_by_administrator', endedBy: context.caller.subject } as const
+        await endGrantOf(mutation, { userId, grantId, ...ending })
       }),
   }
 }

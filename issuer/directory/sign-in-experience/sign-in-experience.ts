@@ -202,6 +202,8 @@ const members = z.object({
   signInPages: optional(safeLink),
   /** Whether people get a message when somebody begins or ceases to act as them. Not Logto's. */
   notifyImpersonation: flag(true),
+  /** Whether impersonations end with what whoever acts had signed in to. Not Logto's. */
+  impersonationEndsWithActor: flag(true),
   // These do nothing here.
   adaptiveMfa: kept({}),
   signUpProfileFields: z

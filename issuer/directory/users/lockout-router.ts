@@ -4,7 +4,7 @@ import type { Mutate } from '../../base/mutate.ts'
 import { type Route, route } from '../../base/route.ts'
 import { readIdentifier } from './identifier.ts'
 import { lockoutKeys } from './lockout/lockout-keys.ts'
-import { clearFailures, knownDevicesOf, usersNamed } from './lockout/lockout-store.ts'
+import { clearFailures, holdersOf, knownDevicesOf, usersNamed } from './lockout/lockout-store.ts'
 
 export interface LockoutDependencies {
   mutate: Mutate
@@ -38,10 +38,12 @@ export const lockoutRoutes = ({ mutate, hmac }: LockoutDependencies): Route[] =>
           const spellings = [...targets, ...identifiers.flatMap(({ spellings }) => spellings)]
           const userIds = await usersNamed(trx, [...new Set(spellings)])
           const devices = await knownDevicesOf(trx, userIds)
+          const holders = await holdersOf(trx, userIds)
           await clearFailures(trx, [
             ...identifiers.flatMap(({ canonical }) => [keys.identifier(canonical), keys.recovery(canonical)]),
             ...userIds.flatMap((id) => [keys.user(id), keys.secondFactor(id), keys.recovery(id)]),
             ...devices.map(({ userId, digest }) => keys.device(userId, digest)),
+            ...holders.map(({ userId, id }) => keys.holder(userId, id)),
           ])
           note({ ...(userIds.length === 1 && { userId: userIds[0]! }), details: { userIds } })
         }),

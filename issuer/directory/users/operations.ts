@@ -12,7 +12,8 @@ import type { Hmac } from '../../base/hmac-keys-store.ts'
 import { addressNotices, type NotifyOwner } from '../../base/owner-notices.ts'
 import type { OperationContext } from '../../base/route.ts'
 import { readSetting } from '../../base/settings-store.ts'
-import { endUserAccess } from '../../tokens/impersonations/end-access.ts'
+import { endAccessOfUser } from '../../tokens/authorizations/end.ts'
+import { endUserAccess } from '../../tokens/authorizations/end-access.ts'
 import type { Settings } from '../sign-in-experience/settings.ts'
 import { signInExperience } from '../sign-in-experience/sign-in-experience.ts'
 import { createAccountAttempts } from './lockout/account-attempts.ts'
@@ -101,6 +102,10 @@ export const userOperations = ({
     delete(context: OperationContext, userId: string): Promise<void> {
       if (context.caller.subject === userId) throw problem('user.cannot_delete_self')
       return mutate(context, async (mutation) => {
+        requireFound(await lockUser(mutation.trx, userId), userId, notFound)
+        // While they are there: applications are told of them.
+        const ending = { userId, reason: 'user_deleted', endedBy: context.caller.subject } as const
+        await endAccessOfUser(mutation, { ...ending, exceptSessionId: undefined })
         const deleted = requireFound(await deleteUser(mutation.trx, userId), userId, notFound)
         await mutation.record({ type: 'User.Deleted', entity: { kind: 'user', id: userId }, data: toUser(deleted) })
         await endUserAccess(mutation, userId, context.caller.subject)

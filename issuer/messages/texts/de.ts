@@ -39,6 +39,11 @@ export const de = translation({
   BackupCodeUsed: 'Mit einem Ersatzcode hat sich jemand bei Ihrem Konto angemeldet. Es bleiben {left}.',
   AddressChangedSubject: 'Die Adresse Ihres Kontos wurde geändert',
   AddressChanged: 'Ihr Konto benutzt diese Adresse oder Nummer nicht mehr. An ihrer Stelle steht {address}.',
+  ImpersonationRequestedSubject: 'Jemand möchte in Ihrem Namen handeln',
+  ImpersonationRequested:
+    '{actor} möchte in Ihrem Namen handeln. Die Nummer ist {number}. Der angegebene Grund: {reason}',
+  requestHelp:
+    'Um es zu erlauben oder abzulehnen, öffnen Sie innerhalb von zehn Minuten {link} und vergleichen Sie die Nummer mit der, die man Ihnen nennt. Wenn Sie das nicht erwartet haben, lehnen Sie ab.',
   ImpersonationStartedSubject: 'Jemand handelt in Ihrem Namen',
   ImpersonationStarted: '{actor} handelt jetzt in Ihrem Namen. Angegebener Grund: {reason}',
   ImpersonationEndedSubject: 'Niemand handelt mehr in Ihrem Namen',

@@ -40,6 +40,10 @@ export const en = {
   BackupCodeUsed: 'A backup code was used to sign in to your account. You have {left} left.',
   AddressChangedSubject: 'The address of your account was changed',
   AddressChanged: 'Your account no longer uses this address or number. It was replaced by {address}.',
+  ImpersonationRequestedSubject: 'Somebody asks to act in your name',
+  ImpersonationRequested: '{actor} asks to act in your name. The number is {number}. The reason given: {reason}',
+  requestHelp:
+    'To allow or refuse it, open {link} within ten minutes, and compare the number with the one you are told. If you did not expect this, refuse.',
   ImpersonationStartedSubject: 'Somebody acts in your name',
   ImpersonationStarted: '{actor} has begun to act in your name. The reason given: {reason}',
   ImpersonationEndedSubject: 'Nobody acts in your name any more',

@@ -38,6 +38,10 @@ export const es = translation({
   BackupCodeUsed: 'Se ha utilizado un código de respaldo para iniciar sesión en su cuenta. Le quedan {left}.',
   AddressChangedSubject: 'Se ha cambiado la dirección de su cuenta',
   AddressChanged: 'Su cuenta ya no utiliza esta dirección o este número. En su lugar: {address}.',
+  ImpersonationRequestedSubject: 'Alguien pide actuar en su nombre',
+  ImpersonationRequested: '{actor} pide actuar en su nombre. El número es {number}. Motivo indicado: {reason}',
+  requestHelp:
+    'Para permitirlo o rechazarlo, abra {link} en los próximos diez minutos y compare el número con el que le indiquen. Si no lo esperaba, rechácelo.',
   ImpersonationStartedSubject: 'Alguien actúa en su nombre',
   ImpersonationStarted: '{actor} ha empezado a actuar en su nombre. Motivo indicado: {reason}',
   ImpersonationEndedSubject: 'Ya nadie actúa en su nombre',

@@ -38,6 +38,10 @@ export const fr = translation({
   BackupCodeUsed: 'Un code de secours a été utilisé pour se connecter à votre compte. Il vous en reste {left}.',
   AddressChangedSubject: 'L’adresse de votre compte a été modifiée',
   AddressChanged: 'Votre compte n’utilise plus cette adresse ou ce numéro. Remplacement : {address}.',
+  ImpersonationRequestedSubject: 'Quelqu’un demande à agir en votre nom',
+  ImpersonationRequested: '{actor} demande à agir en votre nom. Le numéro est {number}. Motif indiqué : {reason}',
+  requestHelp:
+    'Pour accepter ou refuser, ouvrez {link} dans les dix minutes et comparez le numéro avec celui qui vous est indiqué. Si vous ne vous y attendiez pas, refusez.',
   ImpersonationStartedSubject: 'Quelqu’un agit en votre nom',
   ImpersonationStarted: '{actor} a commencé à agir en votre nom. Raison indiquée : {reason}',
   ImpersonationEndedSubject: 'Plus personne n’agit en votre nom',

@@ -38,6 +38,11 @@ export const ja = translation({
   BackupCodeUsed: 'アカウントへのサインインにバックアップコードが使用されました。残りは {left} 個です。',
   AddressChangedSubject: 'アカウントのアドレスが変更されました',
   AddressChanged: 'アカウントはこのアドレスまたは番号を使用しなくなりました。新しいものは {address} です。',
+  ImpersonationRequestedSubject: 'あなたに代わって操作したいという依頼があります',
+  ImpersonationRequested:
+    '{actor} があなたに代わって操作する許可を求めています。番号は {number} です。示された理由: {reason}',
+  requestHelp:
+    '許可または拒否するには、10分以内に {link} を開き、相手から伝えられた番号と一致するか確認してください。心当たりがない場合は拒否してください。',
   ImpersonationStartedSubject: 'あなたに代わって操作する人がいます',
   ImpersonationStarted: '{actor} があなたに代わって操作を始めました。理由: {reason}',
   ImpersonationEndedSubject: 'あなたに代わる操作は終わりました',

@@ -1,3 +1,4 @@
+import { de as account } from './account/de.ts'
 import { translation } from './translation.ts'
 
 export const de = translation({
@@ -77,6 +78,24 @@ export const de = translation({
   passkeyOfferMake: 'Passkey anlegen',
   passkeyOfferSkip: 'Jetzt nicht',
   passkeyOfferFailed: 'Es wurde kein Passkey angelegt. Versuchen Sie es noch einmal, oder fahren Sie ohne fort.',
+
+  or: 'oder',
+  continueWith: 'Weiter mit {provider}',
+  enterprise: 'Über Ihre Organisation anmelden',
+  enterpriseUnknown:
+    'Geben Sie Ihre geschäftliche E-Mail-Adresse ein. Mit dieser meldet sich hier keine Organisation an.',
+  providerDenied:
+    'Die Anmeldung mit {provider} wurde nicht abgeschlossen. Versuchen Sie es noch einmal oder melden Sie sich anders an.',
+  providerFailed:
+    'Wir konnten die Antwort von {provider} nicht annehmen. Versuchen Sie es noch einmal oder melden Sie sich anders an.',
+  providerUnavailable:
+    '{provider} ist zurzeit nicht erreichbar. Versuchen Sie es später noch einmal oder melden Sie sich anders an.',
+  providerNoAccount: 'Zu Ihrem Konto bei {provider} gehört hier kein Konto. Melden Sie sich anders an.',
+  providerEmailRefused:
+    'Mit der E-Mail-Adresse, die {provider} uns genannt hat, können hier keine Konten erstellt werden.',
+  providerSays: '{provider} meldet: {text}',
+  providerProveFirst:
+    'Es gibt schon ein Konto mit {address}. Melden Sie sich einmal dort an: Danach können Sie dafür {provider} verwenden.',
 
   createAccount: 'Konto erstellen',
   haveAccount: 'Ich habe schon ein Konto',
@@ -304,4 +323,6 @@ export const de = translation({
   captchaHeading: 'Eine kurze Prüfung',
   captchaText: 'Ihr Browser löst von selbst eine kleine Aufgabe, die Programme fernhält. Niemand Drittes wird gefragt.',
   captchaOther: 'Stattdessen einen Code per E-Mail erhalten',
+
+  ...account,
 })

@@ -1,3 +1,5 @@
+import { en as account } from './account/en.ts'
+
 /**
  * What the pages say. Every other language has the same keys with the same names in braces (`translation.ts`). Text
  * only: it is escaped like everything else.
@@ -76,6 +78,19 @@ export const en = {
   passkeyOfferMake: 'Create a passkey',
   passkeyOfferSkip: 'Not now',
   passkeyOfferFailed: 'No passkey was made. Try again, or go on without one.',
+
+  or: 'or',
+  continueWith: 'Continue with {provider}',
+  enterprise: 'Sign in with your organization',
+  enterpriseUnknown: 'Enter your work email address. No organization signs in here with this one.',
+  providerDenied: 'You did not finish signing in with {provider}. Try again, or sign in in another way.',
+  providerFailed: 'We could not accept the answer of {provider}. Try again, or sign in in another way.',
+  providerUnavailable: '{provider} cannot be reached at present. Try again later, or sign in in another way.',
+  providerNoAccount: 'No account here belongs to your account at {provider}. Sign in in another way.',
+  providerEmailRefused: 'Accounts cannot be created here with the email address that {provider} gave us.',
+  providerSays: '{provider} says: {text}',
+  providerProveFirst:
+    'There is an account with {address} already. Sign in to it once: from then on you can use {provider} for it.',
 
   createAccount: 'Create an account',
   haveAccount: 'I already have an account',
@@ -288,4 +303,6 @@ export const en = {
   captchaHeading: 'One short check',
   captchaText: 'Your browser solves a small puzzle by itself, which keeps programs out. No third party is asked.',
   captchaOther: 'Get a code by email instead',
+
+  ...account,
 } as const

@@ -1,3 +1,4 @@
+import { es as account } from './account/es.ts'
 import { translation } from './translation.ts'
 
 export const es = translation({
@@ -75,6 +76,21 @@ export const es = translation({
   passkeyOfferMake: 'Crear una llave de acceso',
   passkeyOfferSkip: 'Ahora no',
   passkeyOfferFailed: 'No se ha creado ninguna llave de acceso. Vuelva a intentarlo o continúe sin ella.',
+
+  or: 'o',
+  continueWith: 'Continuar con {provider}',
+  enterprise: 'Iniciar sesión con su organización',
+  enterpriseUnknown: 'Introduzca su correo electrónico de trabajo. Ninguna organización inicia sesión aquí con este.',
+  providerDenied: 'No ha terminado de iniciar sesión con {provider}. Inténtelo de nuevo o inicie sesión de otra forma.',
+  providerFailed:
+    'No hemos podido aceptar la respuesta de {provider}. Inténtelo de nuevo o inicie sesión de otra forma.',
+  providerUnavailable:
+    'No se puede acceder a {provider} en este momento. Inténtelo más tarde o inicie sesión de otra forma.',
+  providerNoAccount: 'Ninguna cuenta de aquí corresponde a su cuenta de {provider}. Inicie sesión de otra forma.',
+  providerEmailRefused: 'Aquí no se pueden crear cuentas con el correo electrónico que {provider} nos ha dado.',
+  providerSays: '{provider} indica: {text}',
+  providerProveFirst:
+    'Ya existe una cuenta con {address}. Inicie sesión en ella una vez: después podrá usar {provider} para esa cuenta.',
 
   createAccount: 'Crear una cuenta',
   haveAccount: 'Ya tengo una cuenta',
@@ -294,4 +310,6 @@ export const es = translation({
   captchaText:
     'Su navegador resuelve por sí solo un pequeño problema que mantiene fuera a los programas. No se consulta a terceros.',
   captchaOther: 'Recibir un código por correo en su lugar',
+
+  ...account,
 })

@@ -1,3 +1,4 @@
+import { fr as account } from './account/fr.ts'
 import { translation } from './translation.ts'
 
 export const fr = translation({
@@ -75,6 +76,21 @@ export const fr = translation({
   passkeyOfferMake: 'Créer une clé d’accès',
   passkeyOfferSkip: 'Pas maintenant',
   passkeyOfferFailed: 'Aucune clé d’accès n’a été créée. Réessayez ou continuez sans.',
+
+  or: 'ou',
+  continueWith: 'Continuer avec {provider}',
+  enterprise: 'Se connecter avec votre organisation',
+  enterpriseUnknown:
+    'Saisissez votre adresse e-mail professionnelle. Aucune organisation ne se connecte ici avec celle-ci.',
+  providerDenied: 'La connexion avec {provider} n’a pas été terminée. Réessayez ou connectez-vous autrement.',
+  providerFailed: 'Nous n’avons pas pu accepter la réponse de {provider}. Réessayez ou connectez-vous autrement.',
+  providerUnavailable: '{provider} est injoignable pour le moment. Réessayez plus tard ou connectez-vous autrement.',
+  providerNoAccount: 'Aucun compte ici ne correspond à votre compte {provider}. Connectez-vous autrement.',
+  providerEmailRefused:
+    'Il n’est pas possible de créer un compte ici avec l’adresse e-mail que {provider} nous a transmise.',
+  providerSays: '{provider} indique : {text}',
+  providerProveFirst:
+    'Il existe déjà un compte avec {address}. Connectez-vous-y une fois : vous pourrez ensuite utiliser {provider} pour ce compte.',
 
   createAccount: 'Créer un compte',
   haveAccount: 'J’ai déjà un compte',
@@ -299,4 +315,6 @@ export const fr = translation({
   captchaText:
     'Votre navigateur résout de lui-même un petit problème qui tient les programmes à l’écart. Aucun tiers n’est consulté.',
   captchaOther: 'Recevoir plutôt un code par e-mail',
+
+  ...account,
 })

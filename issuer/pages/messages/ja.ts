@@ -1,3 +1,4 @@
+import { ja as account } from './account/ja.ts'
 import { translation } from './translation.ts'
 
 export const ja = translation({
@@ -74,6 +75,21 @@ export const ja = translation({
   passkeyOfferMake: 'パスキーを作成',
   passkeyOfferSkip: '今はしない',
   passkeyOfferFailed: 'パスキーは作成されませんでした。もう一度試すか、作成せずに続けてください。',
+
+  or: 'または',
+  continueWith: '{provider}で続ける',
+  enterprise: '組織のアカウントでサインイン',
+  enterpriseUnknown: '職場のメールアドレスを入力してください。このアドレスでサインインする組織はありません。',
+  providerDenied: '{provider}でのサインインが完了しませんでした。もう一度試すか、別の方法でサインインしてください。',
+  providerFailed: '{provider}からの応答を受け付けられませんでした。もう一度試すか、別の方法でサインインしてください。',
+  providerUnavailable:
+    '現在{provider}に接続できません。しばらくしてからもう一度試すか、別の方法でサインインしてください。',
+  providerNoAccount:
+    'お使いの{provider}のアカウントに対応するアカウントはありません。別の方法でサインインしてください。',
+  providerEmailRefused: '{provider}から受け取ったメールアドレスでは、アカウントを作成できません。',
+  providerSays: '{provider}からのメッセージ: {text}',
+  providerProveFirst:
+    '{address}のアカウントはすでにあります。一度そのアカウントにサインインすると、次回から{provider}を使えます。',
 
   createAccount: 'アカウントを作成',
   haveAccount: 'アカウントをお持ちの方',
@@ -288,4 +304,6 @@ export const ja = translation({
   captchaHeading: '簡単な確認',
   captchaText: 'ブラウザが自動で小さな問題を解き、プログラムを防ぎます。第三者には問い合わせません。',
   captchaOther: '代わりにメールでコードを受け取る',
+
+  ...account,
 })

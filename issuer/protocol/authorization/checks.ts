@@ -361,8 +361,10 @@ const wishes = ({ parameters }: Asked): Partial<AuthorizationRequest> => {
   const mode = one('interaction_mode') ?? ''
   const organizationId = one('organization_id')
   const firstScreen = firstScreens.find((name) => name === screen)
+  const [, method, target] = /^(social|sso):([\w.-]{1,128})$/.exec(one('direct_sign_in') ?? '') ?? []
   return {
     firstScreen: firstScreen ?? (Object.hasOwn(legacyScreens, mode) ? legacyScreens[mode] : undefined),
+    directSignIn: method && target ? { method: method === 'sso' ? 'sso' : 'social', target } : undefined,
     organizationId: organizationId !== undefined && /^[\w-]{1,21}$/.test(organizationId) ? organizationId : undefined,
     uiLocales: words(one('ui_locales'))
       .filter((locale) => localeForm.test(locale))

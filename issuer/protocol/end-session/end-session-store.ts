@@ -51,22 +51,3 @@ export const holdForLogout = async (query: Query, session: { id: string; userId:
   await query(hold, [session.userId])
   return (await query(ongoing, [session.id])).length > 0
 }
-
-const voidProofs = statement(
-  'logout-void-proofs',
-  `UPDATE proofs SET consumed_at = now()
-   WHERE consumed_at IS NULL AND expires_at > now() AND user_id = $1
-     AND ($2 OR interaction_id = ANY (ARRAY(SELECT id FROM interactions WHERE browser = $3)))`,
-)
-
-/**
- * What the person has proven on pages that are still open, in this browser or in all, counts no more: nobody who finds
- * one goes on as them. The caller holds the row of the user.
- */
-export const voidOpenProofs = async (
-  query: Query,
-  userId: string,
-  { everywhere, browser }: { everywhere: boolean; browser: Buffer | undefined },
-): Promise<void> => {
-  await query(voidProofs, [userId, everywhere, browser ?? null])
-}

@@ -63,7 +63,7 @@ export const createEndSessionEndpoints = (dependencies: EndSessionDependencies):
     dependencies
   const { query } = database
   const { origin: ownOrigin, protocol } = new URL(dependencies.baseUrl)
-  const signOut = createSignOut({ database, events })
+  const signOut = createSignOut({ database, events, logger })
   const readLogoutRequest = createReadLogoutRequest({
     verifyIdTokenHint,
     findClient: (clientId) => findLogoutClient(query, clientId),

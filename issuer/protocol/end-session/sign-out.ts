@@ -1,12 +1,15 @@
 import { recordEvent } from '../../../events/outbox.ts'
 import type { Database, Query } from '../../../platform/database/database.ts'
 import { uuidv7 } from '../../../platform/ids.ts'
+import type { Logger } from '../../../platform/logger.ts'
 import { insertLog } from '../../base/audit/log-store.ts'
 import type { RequestOrigin } from '../../base/client-address.ts'
 import type { Recording } from '../../base/recording.ts'
+import { voidOpenProofs } from '../../interaction/open-proofs-store.ts'
 import { endAllOfUser, endSessionHere } from '../../tokens/authorizations/end.ts'
+import { untilTold } from '../../tokens/logouts/until-told.ts'
 import { forgetDevices } from '../../tokens/sessions/known-device-store.ts'
-import { holdForLogout, voidOpenProofs } from './end-session-store.ts'
+import { holdForLogout } from './end-session-store.ts'
 
 /** Who signs out of what, and how that came about. */
 export interface SignOut {
@@ -21,14 +24,24 @@ export interface SignOut {
   origin: RequestOrigin
 }
 
-/** Ends the session once: of parallel requests one has an effect, and one entry in the audit trail. */
+export interface SignOutDependencies {
+  database: Pick<Database, 'query' | 'transaction'>
+  events: { wake(): void }
+  logger: Logger
+}
+
+/**
+ * Ends the session once: of parallel requests one has an effect, and one entry in the audit trail. Resolves when the
+ * applications know, or a second later.
+ */
 export const createSignOut =
-  ({ database, events }: { database: Pick<Database, 'transaction'>; events: { wake(): void } }) =>
+  ({ database, events, logger }: SignOutDependencies) =>
   async (signOut: SignOut): Promise<void> => {
     await database.transaction(async (query) => {
       if (await (signOut.everywhere ? endEverything : endHere)(query, signOut)) await insertLog(query, entryOf(signOut))
     })
     events.wake()
+    await untilTold(database.query, signOut.session.userId, logger)
   }
 
 const reason = 'logout'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { interactionEvents } from '../../interaction/interaction-state.ts'
-import { proofKindNames, proofKinds, proofPurposes } from '../../interaction/proofs.ts'
+import { proofKindNames, proofPurposes, recordTypes } from '../../interaction/proofs.ts'
 
 /** What calls of the Experience API answer. Only the API description reads these; members may be added. */
 
@@ -25,7 +25,7 @@ export const step = z.object({
   }),
 })
 
-const recordType = z.enum(Object.values(proofKinds).map((kind) => kind.recordType))
+const recordType = z.enum(recordTypes)
 
 export const interactionAnswer = z.object({
   interactionEvent: z.enum(interactionEvents),
@@ -74,4 +74,8 @@ export const totpSecretAnswer = verification.extend({
   secretQrCode: z.string().describe('A picture of the `otpauth:` address, as a `data:` address.'),
 })
 export const backupCodesAnswer = verification.extend({ codes: z.array(z.string()) })
+export const authorizationUriAnswer = verification.extend({
+  authorizationUri: z.url().describe('Where the browser goes: the page of the provider.'),
+})
+export const connectorIdsAnswer = z.object({ connectorIds: z.array(z.string()) })
 export const redirectAnswer = z.object({ redirectTo: z.url().describe('Where the browser goes from here.') })

@@ -53,13 +53,29 @@ const bodyLimit = 65_536
 /** How long a browser may remember a preflight, in seconds. */
 const preflightAge = '600'
 
+type Methods = ReadonlyMap<string, ExperienceRoute>
+
 /** By path, and within it by method. */
-const routesByPath: ReadonlyMap<string, ReadonlyMap<string, ExperienceRoute>> = new Map(
+const routesByPath: ReadonlyMap<string, Methods> = new Map(
   [...Map.groupBy(experienceRoutes, ({ path }) => path)].map(([path, routes]) => [
     path,
     new Map(routes.map((route) => [route.method, route])),
   ]),
 )
+/** The few that have parameters in them. */
+const patterns = [...routesByPath]
+  .filter(([path]) => path.includes(':'))
+  .map(([path, methods]) => ({ pattern: new RegExp(`^${path.replaceAll(/:(\w+)/g, '(?<$1>[^/]+)')}$`), methods }))
+
+const findRoutes = (path: string): { methods: Methods; params: Record<string, string> } | undefined => {
+  const exact = path.includes(':') ? undefined : routesByPath.get(path)
+  if (exact) return { methods: exact, params: {} }
+  for (const { pattern, methods } of patterns) {
+    const found = pattern.exec(path)
+    if (found) return { methods, params: { ...found.groups } }
+  }
+  return undefined
+}
 
 /**
  * `/api/experience/…`, for pages of signing in that are not ours. Whatever a page sends or leaves out, nothing comes
@@ -94,8 +110,9 @@ export const createExperienceEndpoint = (dependencies: ExperienceDependencies): 
   const answer = async (request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> => {
     const path = pathOf(request.url)
     // Pages that were made for others write the first one with a slash.
-    const methods = routesByPath.get(path === `${prefix}/` ? '' : path.slice(prefix.length))
-    if (!methods) throw problem('guard.not_found')
+    const found = findRoutes(path === `${prefix}/` ? '' : path.slice(prefix.length))
+    if (!found) throw problem('guard.not_found')
+    const { methods } = found
     if (request.method === 'OPTIONS') return preflight(request, response, [...methods.keys()])
 
     const visitor = visitorOf(request)
@@ -110,10 +127,12 @@ export const createExperienceEndpoint = (dependencies: ExperienceDependencies): 
     if (!interaction || browser === undefined || !(interaction.isOpen || route.takesFinished)) {
       throw problem('session.not_found')
     }
-    const sent = route.method === 'GET' ? {} : await readJson(request, { limit: bodyLimit })
+    const sent = route.method === 'GET' ? queryOf(request.url) : await readJson(request, { limit: bodyLimit })
     const known = { ...visitor, browser }
     const call: Call = {
       ...{ query, operations, baseUrl, interaction, requestId, visitor: known, settings: settings() },
+      pageOrigin: origin,
+      params: route.params ? parseInput(route.params, found.params) : {},
       body: route.body ? parseInput(route.body, sent) : {},
       request: eventRequestOf(route, interaction, visitor),
       locale: localeOf({ uiLocales: interaction.request.uiLocales, acceptLanguage: visitor.acceptLanguage }),
@@ -175,6 +194,17 @@ const onlyHeader = ({ headers }: IncomingMessage, name: string): string | undefi
 }
 
 const pathOf = (url = '/'): string => url.split('?', 1)[0] ?? url
+
+/** A parameter that is repeated is an array, which no schema takes for a text. */
+const queryOf = (url = '/'): Record<string, unknown> => {
+  const { searchParams } = new URL(url, 'http://issuer')
+  return Object.fromEntries(
+    [...new Set(searchParams.keys())].map((name) => {
+      const values = searchParams.getAll(name)
+      return [name, values.length === 1 ? values[0] : values]
+    }),
+  )
+}
 
 const eventRequestOf = (route: ExperienceRoute, { id }: Interaction, { origin }: Visitor): EventRequest => ({
   ip: origin.ip,

@@ -2,9 +2,11 @@ import { z } from 'zod'
 import { type ProblemCode, problem } from '../../base/errors/problems.ts'
 import { findTaken } from '../../directory/people/person-store.ts'
 import { readPhone } from '../../directory/users/phone.ts'
+import { findOfferedLink } from '../../interaction/federation-store.ts'
+import { findHolder } from '../../interaction/identity-store.ts'
 import { keepDecision } from '../../interaction/interaction-store.ts'
 import { findWaiting } from '../../interaction/proof-store.ts'
-import { identifies, type Proof } from '../../interaction/proofs.ts'
+import { type FederatedIdentity, identifies, type Proof } from '../../interaction/proofs.ts'
 import { provenAddress } from '../../interaction/required-profile.ts'
 import { isEnabled, registrationFactors } from '../../interaction/settings.ts'
 import { newPerson } from '../../interaction/situation.ts'
@@ -21,6 +23,7 @@ export const takenProblems: readonly ProblemCode[] = [
   'user.username_already_in_use',
   'user.email_already_in_use',
   'user.phone_already_in_use',
+  'user.identity_already_in_use',
 ]
 
 /** The verification that a body names. Throws 404 for one that is not there, 400 for one that was not completed. */
@@ -31,14 +34,44 @@ export const verificationOf = async ({ query, interaction }: Call, id: string | 
   throw problem(isWaiting ? 'session.verification_failed' : 'session.verification_session_not_found')
 }
 
+/** People of an enterprise sign in there, whatever they proved here. */
+const refuseEnterprise = async ({ operations }: Call, { kind, data: { identifier } }: Proof): Promise<void> => {
+  if (kind === 'federated' || kind === 'one_time_token' || identifier?.type !== 'email') return
+  const enterprise = await operations.federated.enterpriseOf(identifier.value)
+  if (enterprise)
+    throw problem('session.sso_enabled', {
+      data: { ssoConnectors: [{ id: enterprise.id, connectorName: enterprise.name }] },
+    })
+}
+
+const unknownIdentity = ({ kind }: Pick<FederatedIdentity, 'kind'>, data: Record<string, unknown> = {}) =>
+  problem(kind === 'sso' ? 'user.sso_identity_not_exist' : 'user.identity_not_exist', { data })
+
+/**
+ * An identity whose address somebody has is nobody's yet, whatever `linkSocialIdentity` says: it becomes theirs with
+ * the submission, when they have proven the account in another way meanwhile.
+ */
+const refuseUnlinked = async ({
+  query,
+  interaction,
+  body: { verificationId },
+}: Call<{ verificationId?: string | undefined }>): Promise<void> => {
+  if (verificationId === undefined || interaction.proofs.some(({ id }) => id === verificationId)) return
+  const offered = await findOfferedLink(query, interaction.id, verificationId)
+  if (offered) throw unknownIdentity(offered, { relatedUser: { type: 'email', value: offered.email } })
+}
+
 /** Whose the verification is. Told only to whoever has completed it. */
 const identify = async (call: Call<{ verificationId?: string | undefined }>): Promise<string> => {
   const { interaction, settings, body } = call
+  await refuseUnlinked(call)
   const proof = await verificationOf(call, body.verificationId)
   const isReset = interaction.event === 'ForgotPassword'
   if (isReset ? proof.purpose !== 'reset' : !identifies(proof)) throw problem('session.verification_failed')
   if (!isEnabled(settings, proof)) throw problem('user.sign_in_method_not_enabled')
-  if (proof.userId === null) throw problem('user.user_not_exist')
+  await refuseEnterprise(call, proof)
+  if (proof.userId === null)
+    throw proof.data.federated ? unknownIdentity(proof.data.federated) : problem('user.user_not_exist')
   const { identified } = interaction.state
   if (identified !== undefined && identified !== proof.userId) throw problem('session.identity_conflict')
   return proof.userId
@@ -57,6 +90,10 @@ export const requireFree = async (call: Call): Promise<void> => {
   for (const name of ['username', 'email', 'phone'] as const) {
     if (taken[name]) throw problem(`user.${name}_already_in_use`)
   }
+  for (const identity of proofs.flatMap(({ data }) => data.federated ?? [])) {
+    const holder = await findHolder(query, identity)
+    if (holder !== undefined && holder !== interaction.person?.id) throw problem('user.identity_already_in_use')
+  }
 }
 
 /** Everything is there that the settings ask of somebody new. The user comes to be when it is submitted. */
@@ -67,9 +104,12 @@ const register = async (call: Call<{ verificationId?: string | undefined }>): Pr
     const proof = isName ? undefined : await verificationOf(call, body.verificationId)
     if (proof && proof.purpose !== 'register') throw problem('session.verification_failed')
     const isWanted = proof
-      ? proof.kind === 'one_time_token' || registrationFactors(settings).includes(proof.kind)
+      ? proof.kind === 'one_time_token' ||
+        proof.kind === 'federated' ||
+        registrationFactors(settings).includes(proof.kind)
       : settings.signUp.identifiers.includes('username')
     if (!isWanted) throw problem('user.sign_in_method_not_enabled')
+    if (proof) await refuseEnterprise(call, proof)
   }
   await requireFree(call)
   const standing = await call.standing()
@@ -87,7 +127,10 @@ export const identificationRoutes = [
     path: '/identification',
     operationId: 'identifyInteraction',
     summary: 'Says for whom it was proven. Somebody new comes to be with the submission.',
-    body: z.object({ verificationId: z.string().max(64).optional() }),
+    body: z.object({
+      verificationId: z.string().max(64).optional(),
+      linkSocialIdentity: z.boolean().optional().describe('Links nothing: the settings do, or a proof of the account.'),
+    }),
     status: 204,
     mayCreate: true,
     problems: [
@@ -97,6 +140,9 @@ export const identificationRoutes = [
       ...stepProblems,
       'user.sign_in_method_not_enabled',
       'user.user_not_exist',
+      'user.identity_not_exist',
+      'user.sso_identity_not_exist',
+      'session.sso_enabled',
       'session.identity_conflict',
     ],
     async handle(call) {

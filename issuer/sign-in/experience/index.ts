@@ -5,6 +5,7 @@ import { profileRoutes } from './profile.ts'
 import { submitRoutes } from './submit.ts'
 import { backupCodeRoutes } from './verification-backup-codes.ts'
 import { codeRoutes } from './verification-codes.ts'
+import { federationRoutes } from './verification-federated.ts'
 import { oneTimeTokenRoutes } from './verification-one-time-tokens.ts'
 import { passkeyRoutes } from './verification-passkeys.ts'
 import { passwordRoutes } from './verification-password.ts'
@@ -21,6 +22,7 @@ export const experienceRoutes = [
   ...backupCodeRoutes,
   ...passkeyRoutes,
   ...oneTimeTokenRoutes,
+  ...federationRoutes,
   // Saying for whom it was proven.
   ...identificationRoutes,
   // What they are to become.

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { problem } from '../../base/errors/problems.ts'
 import { interactionEvents } from '../../interaction/interaction-state.ts'
-import { type Proof, proofKinds } from '../../interaction/proofs.ts'
+import { type Proof, recordTypeOf } from '../../interaction/proofs.ts'
 import { provenAddress } from '../../interaction/required-profile.ts'
 import { interactionAnswer } from './answers.ts'
 import { guardProblems, isIdentified, requireAllowed } from './guards.ts'
@@ -12,7 +12,7 @@ const interactionEvent = z.enum(interactionEvents)
 /** What a verification may tell of itself. */
 const toRecord = ({ id, kind, purpose, data }: Proof) => ({
   id,
-  type: proofKinds[kind].recordType,
+  type: recordTypeOf({ kind, data }),
   verified: true,
   purpose,
   ...(data.identifier && { identifier: data.identifier }),
@@ -70,7 +70,7 @@ export const interactionRoutes = [
       const email = provenAddress(proofs, 'email')
       const phone = provenAddress(proofs, 'phone')
       const isTestDue = await operations.captchas.isDue(interaction, visitor)
-      const bound = proofs.filter(({ purpose }) => purpose === 'bind').map(({ kind }) => proofKinds[kind].recordType)
+      const bound = proofs.filter(({ purpose }) => purpose === 'bind').map(recordTypeOf)
       return {
         body: {
           interactionEvent: event,

@@ -17,6 +17,7 @@ const profileBody = z.discriminatedUnion('type', [
   z.object({ type: z.literal('password'), value: password }),
   z.object({ type: z.literal('email'), verificationId }),
   z.object({ type: z.literal('phone'), verificationId }),
+  z.object({ type: z.literal('social'), verificationId }),
   z.object({
     type: z.literal('extraProfile'),
     values: z.strictObject({
@@ -67,6 +68,11 @@ const adding: { [Type in ProfileBody['type']]: (call: Of<Type>, turn: { isPasswo
     await addPassword(call, call.body.value)
   },
   email: addAddress,
+  async social(call) {
+    const proof = await verificationOf(call, call.body.verificationId)
+    if (proof.kind !== 'federated' || proof.purpose === 'sign_in') throw problem('session.verification_failed')
+    await requireFree(call)
+  },
   phone: addAddress,
   async extraProfile(call) {
     requireEvent(call, 'Register')

@@ -18,7 +18,12 @@ export interface Call<Body = unknown> {
   baseUrl: string
   /** Of this browser. Open, but for a route that `takesFinished`. */
   interaction: Interaction
+  /** Of the page that asks, where a browser says so. */
+  pageOrigin: string | undefined
   visitor: Visitor & { browser: string }
+  /** Of the path, as the route's `params` says. */
+  params: Record<string, string>
+  /** Of a GET: its query. */
   body: Body
   /** What events tell of this request. */
   request: EventRequest
@@ -41,11 +46,13 @@ export interface CallResult {
 /** An operation of the Experience API as data. */
 export interface ExperienceRoute<Body extends z.ZodType = z.ZodType> {
   method: 'GET' | 'POST' | 'PUT'
-  /** Below `/api/experience`. */
+  /** Below `/api/experience`; parameters as `:name`. */
   path: string
+  params?: z.ZodObject<Record<string, z.ZodString>>
   /** Unique, camelCase, a verb first: `submitInteraction`. */
   operationId: string
   summary: string
+  /** Of a GET: its query. */
   body?: Body
   /** Of success. */
   status: number

@@ -19,6 +19,7 @@ const takenProblems = {
   phone: 'user.phone_already_in_use',
   passkey: 'user.passkey_already_in_use',
   totp: 'user.totp_already_in_use',
+  federated: 'user.identity_already_in_use',
 } as const
 
 const submit = async (call: Call, decision: InteractionState): Promise<CallResult | undefined> => {

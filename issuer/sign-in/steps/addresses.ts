@@ -2,10 +2,18 @@ import type { AddressType } from '../../interaction/code-proof.ts'
 import type { InteractionNotice } from '../../interaction/interaction-state.ts'
 import type { ProofPurpose } from '../../interaction/proofs.ts'
 import { allows } from '../../interaction/settings.ts'
-import { type AddressError, type AddressPurpose, addressPage, type Page } from '../../pages/index.ts'
+import {
+  type AddressError,
+  type AddressPurpose,
+  addressPage,
+  type Page,
+  type PageProvider,
+  type ProviderNotice,
+} from '../../pages/index.ts'
 import { sendingCaptchaOf } from '../forms/captcha.ts'
 import { onlyValue } from '../forms/read-form.ts'
 import { type CodeEntered, readAddress, sendCode, showCode, statusOf, submitCode, waitingCode } from './codes.ts'
+import { enterpriseOf, goToProvider } from './providers.ts'
 import { pageOf, type StepAnswer, type StepView } from './step.ts'
 
 /** An address, and the code that was sent to it: two pages of the steps that ask for one. */
@@ -22,7 +30,18 @@ const takenNotices: Partial<Record<InteractionNotice, AddressError>> = {
 
 export const showAddress = async (
   view: StepView,
-  { page, purpose, types }: { page: AddressPurpose; purpose: ProofPurpose; types: readonly AddressType[] },
+  {
+    page,
+    purpose,
+    types,
+    ...by
+  }: {
+    page: AddressPurpose
+    purpose: ProofPurpose
+    types: readonly AddressType[]
+    providers?: readonly PageProvider[]
+    providerNotice?: ProviderNotice | undefined
+  },
   entered: AddressEntered = {},
 ): Promise<Page> => {
   const waiting = await waitingCode(view, purpose)
@@ -32,6 +51,7 @@ export const showAddress = async (
   return addressPage({
     ...pageOf(view),
     ...{ purpose: page, types },
+    ...by,
     address: entered.address ?? hint,
     // The code was tried too often, or its time is over.
     error: entered.addressError ?? (entered.codeError ? 'code_over' : state.notice && takenNotices[state.notice]),
@@ -48,6 +68,12 @@ export const submitAddress = async (
   const { form, again, reload } = answer
   if (onlyValue(form, 'choice') !== 'code') return submitCode(answer as StepAnswer<CodeEntered>, purpose)
   const address = onlyValue(form, 'address') ?? ''
+  const enterprise = purpose === 'register' ? await enterpriseOf(answer, address) : undefined
+  if (enterprise) {
+    const gone = await goToProvider(answer, enterprise.id, address.trim())
+    if (gone !== 'gone') await again({ address, addressError: 'code_limited' }, 429)
+    return true
+  }
   const identifier = readAddress(address, types)
   const sent = identifier ? await sendCode(answer, purpose, identifier) : 'address_missing'
   if (sent === 'sent' || sent === 'over') await reload()

@@ -6,7 +6,9 @@ import {
   type DetailsPurpose,
   detailsPage,
   type Page,
+  type PageProvider,
   type PasswordError,
+  type ProviderNotice,
   type UsernameError,
 } from '../../pages/index.ts'
 import { onlyValue } from '../forms/read-form.ts'
@@ -26,7 +28,14 @@ export const showDetails = (
     purpose,
     missing,
     account,
-  }: { purpose: DetailsPurpose; missing: readonly ProfileField[]; account?: string | undefined },
+    ...by
+  }: {
+    purpose: DetailsPurpose
+    missing: readonly ProfileField[]
+    account?: string | undefined
+    providers?: readonly PageProvider[]
+    providerNotice?: ProviderNotice | undefined
+  },
   { username, usernameError, passwordError }: DetailsEntered = {},
 ): Page => {
   const { settings, state } = view.situation
@@ -35,6 +44,7 @@ export const showDetails = (
   return detailsPage({
     ...pageOf(view),
     ...{ purpose, asksUsername, username, account },
+    ...by,
     passwordLength: missing.includes('password') ? shortestFor(settings) : undefined,
     errors: { username: usernameError ?? (isTaken ? 'taken' : undefined), password: passwordError },
     canSignIn: allows(settings, 'SignIn'),

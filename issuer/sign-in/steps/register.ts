@@ -6,6 +6,7 @@ import { type AddressEntered, showAddress, submitAddress } from './addresses.ts'
 import { wayOnOf } from './blocked.ts'
 import { sendableTypes } from './codes.ts'
 import { type DetailsEntered, showDetails, submitDetails } from './details.ts'
+import { goToProvider, pressedProvider, providerNoticeOf, providersOf } from './providers.ts'
 import { pageOf, type SignInStep, type StepView } from './step.ts'
 
 export type Entered = AddressEntered & DetailsEntered
@@ -32,19 +33,26 @@ const asking = (name: keyof typeof purposes): SignInStep<Entered> => {
     return { isMissing: wanted.length > 0, types }
   }
 
+  /** Nothing here would make an account, or complete this one. */
+  const closed = (view: StepView) =>
+    blockedPage({
+      ...pageOf(view),
+      ...{ reason: name === 'register' ? 'registration_closed' : 'factor_out_of_reach', requestId: view.requestId },
+      ...{ wayOn: wayOnOf(view), other: name === 'register' ? 'back' : 'another' },
+    })
+
   return {
     async show(view, entered) {
       const { isMissing, types } = await addressOf(view)
+      const isBeginning = name === 'register' && !view.situation.proofs.some(({ purpose }) => purpose === 'register')
+      const by = isBeginning ? { providers: await providersOf(view), providerNotice: providerNoticeOf(view) } : {}
       if (!isMissing) {
         const missing = view.step.options.missing ?? []
-        return showDetails(view, { purpose: page, missing, account: accountOf(view) }, entered)
+        if (missing.length === 0 && (by.providers ?? []).length === 0) return closed(view)
+        return showDetails(view, { purpose: page, missing, account: accountOf(view), ...by }, entered)
       }
-      if (types.length > 0) return showAddress(view, { page, purpose, types }, entered)
-      return blockedPage({
-        ...pageOf(view),
-        ...{ reason: name === 'register' ? 'registration_closed' : 'factor_out_of_reach', requestId: view.requestId },
-        ...{ wayOn: wayOnOf(view), other: name === 'register' ? 'back' : 'another' },
-      })
+      if (types.length > 0) return showAddress(view, { page, purpose, types, ...by }, entered)
+      return closed(view)
     },
 
     async submit(answer) {
@@ -55,6 +63,13 @@ const asking = (name: keyof typeof purposes): SignInStep<Entered> => {
         return reload()
       }
       if (choice === 'another' && name === 'profile') return goOn({ account: false })
+      const provider = pressedProvider(answer)
+      if (provider !== undefined && name === 'register') {
+        const gone = await goToProvider(answer, provider)
+        return gone === 'gone'
+          ? undefined
+          : answer.again({ usernameError: 'too_many_requests', addressError: 'code_limited' }, 429)
+      }
       const { isMissing, types } = await addressOf(answer)
       if (choice === 'details') return isMissing ? reload() : submitDetails(answer, step.options.missing ?? [])
       if (!isMissing) return reload()

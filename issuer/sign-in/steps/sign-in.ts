@@ -18,6 +18,7 @@ import {
   waitingCode,
 } from './codes.ts'
 import { provePasskey } from './passkeys.ts'
+import { enterpriseOf, goToProvider, pressedProvider, providerNoticeOf, providersOf } from './providers.ts'
 import { maxPasswordBytes, pageOf, type SignInStep, type StepAnswer, type StepView } from './step.ts'
 
 export interface SignInEntered {
@@ -53,9 +54,10 @@ export const signIn: SignInStep<Entered> = {
     const account = isSamePerson && userId !== undefined && !entered ? await findAccount(view.query, userId) : undefined
     const typed = isCode(entered) ? { error: 'code_over' as const } : entered
     const recovery = await sendableTypes(view.operations, recoveryFactors(settings))
+    const notice = providerNoticeOf(view)
     return signInPage({
       ...pageOf(view),
-      identifier: interaction.request.loginHint ?? account?.identifier,
+      identifier: notice?.email ?? interaction.request.loginHint ?? account?.identifier,
       keep: situation.state.keep,
       ...typed,
       reasons: isSamePerson ? again : undefined,
@@ -68,12 +70,17 @@ export const signIn: SignInStep<Entered> = {
       isPasswordChanged: situation.state.notice === 'password_changed',
       passkey: await passkeyOf(view),
       captcha: await captchaOf(view),
+      providers: await providersOf(view),
+      hasEnterprises: settings.singleSignOnEnabled,
+      providerNotice: notice,
     })
   },
 
   async submit(answer) {
     const choice = onlyValue(answer.form, 'choice') ?? ''
     if (Object.hasOwn(choices, choice)) return choices[choice]!(answer)
+    const provider = pressedProvider(answer)
+    if (provider !== undefined) return byProvider(answer, provider)
     if (!(await submitCode(answer as StepAnswer<CodeEntered>, 'sign_in'))) await byPassword(answer)
   },
 }
@@ -108,9 +115,25 @@ const typedIn = ({ form, again }: Answer) => {
 const browserOf = ({ form }: Answer): InteractionState =>
   onlyValue(form, 'makesPasskeys') === 'yes' ? { makesPasskeys: true } : {}
 
+const byProvider = async (answer: Answer, connectorId: string, typed?: string) => {
+  const { wrong } = typedIn(answer)
+  if ((await goToProvider(answer, connectorId, typed)) === 'too_many_requests') await wrong('too_many_requests', 429)
+}
+
+/** People of an enterprise are sent there, whichever button they press. False: this is none of them. */
+const wentToEnterprise = async (answer: Answer): Promise<boolean> => {
+  const { identifier, keep } = typedIn(answer)
+  const enterprise = await enterpriseOf(answer, identifier)
+  if (!enterprise) return false
+  if (keep) await answer.keep({ keep })
+  await byProvider(answer, enterprise.id, identifier.trim())
+  return true
+}
+
 /** A code to the address that was typed in. */
 const byCode = async (answer: Answer) => {
   const { identifier, keep, wrong } = typedIn(answer)
+  if (await wentToEnterprise(answer)) return
   const types = await sendableTypes(answer.operations, answer.step.options.proofs)
   const address = readAddress(identifier, types)
   if (!address) return wrong('address_missing')
@@ -122,6 +145,7 @@ const byCode = async (answer: Answer) => {
 const byPassword = async (answer: Answer) => {
   const { operations, visitor, form, request, count, goOn } = answer
   const { identifier, keep, wrong } = typedIn(answer)
+  if (await wentToEnterprise(answer)) return
   const taken = await takeCaptcha(answer)
   if (taken.error !== undefined) return wrong(`captcha_${taken.error}`, taken.error === 'unavailable' ? 503 : 400)
   const { interaction } = taken
@@ -158,6 +182,9 @@ const choices: Readonly<Record<string, (answer: Answer) => Promise<void>>> = {
   register: beginning('Register'),
   reset: beginning('ForgotPassword'),
   code: byCode,
+  async enterprise(answer) {
+    if (!(await wentToEnterprise(answer))) await typedIn(answer).wrong('enterprise_unknown')
+  },
   passkey: byPasskey,
   async begin_account({ operations, interaction, settings, reload }) {
     if (allows(settings, 'Register')) await operations.staging.beginAccount(interaction)

@@ -48,6 +48,10 @@ export interface StepAnswer<Entered> extends StepDue {
   again(entered: Entered, status?: number): Promise<void>
   /** Back to the page, whatever is due there now. */
   reload(): Promise<void>
+  /** Keeps what was decided, and shows nothing. */
+  keep(decision: InteractionState): Promise<void>
+  /** To an identity provider, from where the browser comes back. */
+  leave(url: string): Promise<void>
   /** The interaction has ended: says why, and how to start again. */
   end(problem: PageProblem): Promise<void>
   /** A form that no page of ours sends. */

@@ -1,4 +1,5 @@
-import { queryOf, statement, type Transaction } from '../../../platform/database/database.ts'
+import { oneRow, queryOf, statement, type Transaction } from '../../../platform/database/database.ts'
+import { logoutsOf } from '../logouts/logout-store.ts'
 import type { EndReason } from '../sessions/session.ts'
 import { sessionCounts } from '../sessions/session-store.ts'
 
@@ -46,12 +47,16 @@ export const endSessionsOf = (
 ): Promise<EndedSession[]> =>
   queryOf(trx)<EndedSession>(ofUser, [userId, ending.reason, ending.endedBy, exceptSessionId ?? null])
 
+// Whoever is to be told of it is told in the same statement.
 const endAuthorizationsWhere = (name: string, condition: string) =>
   statement(
     `authorizations-end-${name}`,
-    `WITH ending AS (SELECT id FROM authorizations WHERE ${condition} AND ended_at IS NULL ORDER BY id FOR UPDATE)
+    `WITH ending AS (SELECT id FROM authorizations WHERE ${condition} AND ended_at IS NULL ORDER BY id FOR UPDATE),
+   ended AS (
      UPDATE authorizations SET ended_at = clock_timestamp(), end_reason = $2
-     WHERE id = ANY (ARRAY(SELECT id FROM ending)) RETURNING id`,
+     WHERE id = ANY (ARRAY(SELECT id FROM ending)) RETURNING id, user_id, client_id, scopes),
+   ${logoutsOf('ended', '$2')}
+   SELECT id FROM ended`,
   )
 
 const byId = endAuthorizationsWhere('by-id', 'id = ANY ($1::text[])')
@@ -97,11 +102,16 @@ const expired = statement(
      WHERE id = ANY (ARRAY(SELECT id FROM expired)) RETURNING id),
    ending AS (
      SELECT id FROM authorizations WHERE session_id = ANY (ARRAY(SELECT id FROM ended)) AND NOT is_offline AND ended_at IS NULL
-     ORDER BY id FOR UPDATE)
-   UPDATE authorizations SET ended_at = clock_timestamp(), end_reason = 'expired'
-   WHERE id = ANY (ARRAY(SELECT id FROM ending)) RETURNING id`,
+     ORDER BY id FOR UPDATE),
+   over AS (
+     UPDATE authorizations SET ended_at = clock_timestamp(), end_reason = 'expired'
+     WHERE id = ANY (ARRAY(SELECT id FROM ending)) RETURNING id)
+   SELECT ARRAY(SELECT id FROM ended) AS sessions, ARRAY(SELECT id FROM over) AS authorizations`,
 )
 
-/** Ends up to `limit` sessions whose time is over; answers the ids of the authorizations that ended with them. */
-export const expireSessions = (trx: Transaction, limit: number): Promise<string[]> =>
-  ids(queryOf(trx)<{ id: string }>(expired, [limit]))
+/** Ends up to `limit` sessions whose time is over; answers them, and the authorizations that ended with them. */
+export const expireSessions = (
+  trx: Transaction,
+  limit: number,
+): Promise<{ sessions: string[]; authorizations: string[] }> =>
+  oneRow(queryOf(trx)<{ sessions: string[]; authorizations: string[] }>(expired, [limit]))

@@ -1,5 +1,6 @@
-import type { Transaction } from '../../../platform/database/database.ts'
 import type { Recording } from '../../base/recording.ts'
+import { endSessionsOfActors } from '../impersonations/impersonation-store.ts'
+import { sessionEnded, sessionRevocation } from '../impersonations/operations.ts'
 import { type NewRevocation, revoke } from '../revocations/revocation-store.ts'
 import type { EndReason } from '../sessions/session.ts'
 import {
@@ -16,12 +17,13 @@ import {
 
 /**
  * What ends what. Each of these runs in the caller's transaction and writes the revocation feed, so that gateways
- * refuse the tokens within a second; call them last (see `revoke`). Those that end sessions record `Session.Ended` for
- * each, so the caller holds the row of the user: whoever suspends somebody records before sessions are locked. Sessions
- * that expire are recorded by nobody, because their end was known from the beginning.
+ * refuse the tokens within a second; call them last (see `revoke`). Impersonations end with what their actors had
+ * signed in to. Those that end sessions record `Session.Ended` for each, so the caller holds the row of the user:
+ * whoever suspends somebody records before sessions are locked. Sessions that expire are recorded by nobody, because
+ * their end was known from the beginning.
  */
 
-export const revocationsOfAuthorizations = (ids: readonly string[]): NewRevocation[] =>
+const revocationsOfAuthorizations = (ids: readonly string[]): NewRevocation[] =>
   ids.map((value) => ({ kind: 'sid', value }))
 
 const recordEnded = async (
@@ -36,6 +38,20 @@ const recordEnded = async (
 }
 
 /**
+ * What actors opened ends with their authorizations, and with the sessions that those came of. Answers what is to be
+ * revoked: the authorizations too.
+ */
+export const endActing = async (
+  { trx, record }: Recording,
+  over: { authorizations: readonly string[]; sessions: readonly string[] },
+  endedBy: string | undefined,
+): Promise<NewRevocation[]> => {
+  const impersonations = await endSessionsOfActors(trx, over, endedBy)
+  for (const session of impersonations) await record(sessionEnded(session))
+  return [...revocationsOfAuthorizations(over.authorizations), ...impersonations.map(sessionRevocation)]
+}
+
+/**
  * Signing out here: the session, what the client that asked got in it, and what others got without offline access.
  * False when the session had ended.
  */
@@ -47,7 +63,7 @@ export const endSessionHere = async (
   const ended = await endOneSession(trx, sessionId, ending)
   const over = await endAuthorizationsOfSession(trx, { sessionId, all: false, clientId }, ending.reason)
   await recordEnded(recording, ended, ending)
-  await revoke(trx, revocationsOfAuthorizations(over))
+  await revoke(trx, await endActing(recording, { authorizations: over, sessions: [sessionId] }, ending.endedBy))
   return ended.length > 0
 }
 
@@ -60,20 +76,20 @@ export const endSessionWhole = async (
   const ended = await endOneSession(trx, sessionId, ending)
   const over = await endAuthorizationsOfSession(trx, { sessionId, all: true, clientId: undefined }, ending.reason)
   await recordEnded(recording, ended, ending)
-  await revoke(trx, revocationsOfAuthorizations(over))
+  await revoke(trx, await endActing(recording, { authorizations: over, sessions: [sessionId] }, ending.endedBy))
   return ended.length > 0
 }
 
-/** As `endAllOfUser`, but for the feed: answers the authorizations that are to be revoked. */
+/** As `endAllOfUser`, but for the feed and for impersonations: answers what ended. */
 export const endAccessOfUser = async (
   recording: Recording,
   { userId, exceptSessionId, ...ending }: { userId: string; exceptSessionId: string | undefined } & Ending,
-): Promise<string[]> => {
+): Promise<{ authorizations: string[]; sessions: string[] }> => {
   const { trx } = recording
   const ended = await endSessionsOf(trx, { userId, exceptSessionId }, ending)
-  const over = await endAuthorizationsOfUser(trx, { userId, exceptSessionId }, ending.reason)
+  const authorizations = await endAuthorizationsOfUser(trx, { userId, exceptSessionId }, ending.reason)
   await recordEnded(recording, ended, ending)
-  return over
+  return { authorizations, sessions: ended.map(({ id }) => id) }
 }
 
 /** Everything of a person, offline access too; but for one session, where that is spared. */
@@ -81,9 +97,8 @@ export const endAllOfUser = async (
   recording: Recording,
   { userId, exceptSessionId, ...ending }: { userId: string; exceptSessionId?: string | undefined } & Ending,
 ): Promise<void> => {
-  const { trx } = recording
   const over = await endAccessOfUser(recording, { userId, exceptSessionId, ...ending })
-  await revoke(trx, revocationsOfAuthorizations(over))
+  await revoke(recording.trx, await endActing(recording, over, ending.endedBy))
 }
 
 /**
@@ -91,9 +106,10 @@ export const endAllOfUser = async (
  * first.
  */
 export const endReused = async (
-  { trx, record }: Recording,
+  recording: Recording,
   { authorizationId, userId, clientId }: { authorizationId: string; userId: string; clientId: string },
 ): Promise<void> => {
+  const { trx, record } = recording
   await holdUser(trx, userId)
   const reason = 'refresh_token_reused'
   const over = await endAuthorizationsById(trx, [authorizationId], reason)
@@ -101,19 +117,21 @@ export const endReused = async (
     const extras = { userId, applicationId: clientId, authorizationId }
     await record({ type: 'RefreshToken.Reused', entity: { kind: 'user', id: userId }, data: null, extras })
   }
-  await revoke(trx, revocationsOfAuthorizations(over))
+  await revoke(trx, await endActing(recording, { authorizations: over, sessions: [] }, undefined))
 }
 
 /** These authorizations, or all that a client has of a person. Answers how many had not ended. */
 export const endAuthorizations = async (
-  trx: Transaction,
+  recording: Recording,
   which: { ids: readonly string[] } | { userId: string; clientId: string },
   reason: EndReason,
+  endedBy?: string | undefined,
 ): Promise<number> => {
+  const { trx } = recording
   const over =
     'ids' in which
       ? await endAuthorizationsById(trx, which.ids, reason)
       : await endAuthorizationsOfClient(trx, which, reason)
-  await revoke(trx, revocationsOfAuthorizations(over))
+  await revoke(trx, await endActing(recording, { authorizations: over, sessions: [] }, endedBy))
   return over.length
 }

@@ -9,6 +9,7 @@ export interface SessionRow {
   subjectId: string
   actorId: string | null
   actorVia: ActorVia | null
+  actorSid: string | null
   clientId: string
   creatorId: string
   resource: string | null
@@ -16,15 +17,17 @@ export interface SessionRow {
   context: Record<string, unknown>
   reason: string | null
   ticket: string | null
+  access: 'read' | null
+  approvalId: string | null
   startedAt: Date
   expiresAt: Date
   endedAt: Date | null
   endedBy: string | null
 }
 
-const columns = `id, subject_id AS "subjectId", actor_id AS "actorId", actor_via AS "actorVia", client_id AS "clientId",
-  creator_id AS "creatorId", resource, scopes, context, reason, ticket, started_at AS "startedAt", expires_at AS "expiresAt",
-  ended_at AS "endedAt", ended_by AS "endedBy"`
+const columns = `id, subject_id AS "subjectId", actor_id AS "actorId", actor_via AS "actorVia", actor_sid AS "actorSid",
+  client_id AS "clientId", creator_id AS "creatorId", resource, scopes, context, reason, ticket, access, approval_id AS "approvalId",
+  started_at AS "startedAt", expires_at AS "expiresAt", ended_at AS "endedAt", ended_by AS "endedBy"`
 
 export interface SessionFilter {
   userId?: string | undefined
@@ -126,6 +129,22 @@ export const endSession = async (
   endedBy: string,
 ): Promise<SessionRow | undefined> => (await queryOf(transaction)<SessionRow>(end, [id, endedBy]))[0]
 
+const endOfSubject = statement(
+  'impersonation-end-of-subject',
+  `WITH ended AS (
+     UPDATE impersonation_sessions SET ended_at = now(), ended_by = $2
+     WHERE id = $1 AND subject_id = $2 AND ${isOpen} RETURNING *),
+   tokens AS (${markTokens})
+   SELECT ${columns} FROM ended`,
+)
+
+/** As `endSession`, by the one who is impersonated. */
+export const endSessionOfSubject = async (
+  transaction: Transaction,
+  id: string,
+  userId: string,
+): Promise<SessionRow | undefined> => (await queryOf(transaction)<SessionRow>(endOfSubject, [id, userId]))[0]
+
 // In the order of ids: two callers that end the same sessions lock them in the same order.
 const endOfUser = statement(
   'impersonations-end-of-user',
@@ -140,3 +159,24 @@ const endOfUser = statement(
 /** Ends every open session in which the user is subject or actor. */
 export const endSessionsOfUser = (transaction: Transaction, userId: string, endedBy: string): Promise<SessionRow[]> =>
   queryOf(transaction)<SessionRow>(endOfUser, [userId, endedBy])
+
+const endOfActors = statement(
+  'impersonations-end-of-actors',
+  `WITH open AS (
+     SELECT id FROM impersonation_sessions
+     WHERE ends_with_actor AND ${isOpen} AND actor_sid = ANY (
+       ARRAY(SELECT id FROM authorizations WHERE session_id = ANY ($2::text[])) || $1::text[])
+     ORDER BY id FOR UPDATE),
+   ended AS (
+     UPDATE impersonation_sessions SET ended_at = now(), ended_by = $3 WHERE id IN (SELECT id FROM open) RETURNING *),
+   tokens AS (${markTokens})
+   SELECT ${columns} FROM ended ORDER BY id`,
+)
+
+/** Ends what was opened by actors with these authorizations, or with any that came of these sessions of theirs. */
+export const endSessionsOfActors = (
+  transaction: Transaction,
+  actors: { authorizations: readonly string[]; sessions: readonly string[] },
+  endedBy: string | undefined,
+): Promise<SessionRow[]> =>
+  queryOf(transaction)<SessionRow>(endOfActors, [actors.authorizations, actors.sessions, endedBy ?? null])

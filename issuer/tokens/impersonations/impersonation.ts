@@ -10,6 +10,10 @@ export interface ImpersonationSession {
   subjectId: string
   actorId: string | undefined
   actorVia: ActorVia | undefined
+  /** The authorization that the actor's token came of. */
+  actorSid: string | undefined
+  /** It ends with that, or with the session of it. */
+  endsWithActor: boolean
   /** Who exchanged the subject token. */
   clientId: string
   /** Who had minted it. */
@@ -20,6 +24,10 @@ export interface ImpersonationSession {
   context: Record<string, unknown>
   reason: string | undefined
   ticket: string | undefined
+  /** `read`: its token only reads. */
+  access: 'read' | undefined
+  /** The request that the subject approved. */
+  approvalId: string | undefined
   /** `jti` of the token, or a stand-in for an opaque one. */
   tokenId: string
   startedAt: Date
@@ -32,6 +40,7 @@ const startedSession = (session: ImpersonationSession) => ({
   subjectId: session.subjectId,
   actorId: session.actorId ?? null,
   actorVia: session.actorVia ?? null,
+  actorSid: session.actorSid ?? null,
   clientId: session.clientId,
   creatorId: session.creatorId,
   resource: session.resource ?? null,
@@ -39,6 +48,8 @@ const startedSession = (session: ImpersonationSession) => ({
   context: session.context,
   reason: session.reason ?? null,
   ticket: session.ticket ?? null,
+  access: session.access ?? null,
+  approvalId: session.approvalId ?? null,
   startedAt: session.startedAt.getTime(),
   expiresAt: session.expiresAt.getTime(),
   endedAt: null,

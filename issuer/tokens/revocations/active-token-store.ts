@@ -87,6 +87,9 @@ export interface OpaqueToken {
   sessionId: string | null
   act: Act | null
   cnf: Confirmation | null
+  /** `read`: it only reads. */
+  access: 'read' | null
+  fromPersonalAccessToken: boolean
   iat: number
   exp: number
 }
@@ -96,7 +99,8 @@ const selectOpaque = statement(
   `WITH token AS (
      SELECT *, ARRAY(SELECT jsonb_path_query(act, 'strict $.**.sub') #>> '{}') || user_id::text AS people
      FROM opaque_tokens WHERE digest = $1 AND revoked_at IS NULL AND expires_at > now())
-   SELECT user_id AS "userId", client_id AS "clientId", scope, session_id AS "sessionId", act, ${cnfOf('jkt')} AS cnf,
+   SELECT user_id AS "userId", client_id AS "clientId", scope, session_id AS "sessionId", act, access, ${cnfOf('jkt')} AS cnf,
+     personal_access_token IS NOT NULL AS "fromPersonalAccessToken",
      floor(extract(epoch FROM created_at))::float8 AS iat, floor(extract(epoch FROM expires_at))::float8 AS exp
    FROM token WHERE ${activeCondition({ jti: 'NULL', sid: 'token.session_id', people: 'people', client: 'client_id', iat: 'token.created_at' })}`,
 )

@@ -1,5 +1,6 @@
-import { queryOf, statement, type Transaction } from '../../../platform/database/database.ts'
+import { type Query, queryOf, statement, type Transaction } from '../../../platform/database/database.ts'
 import { onlyRow } from '../../base/only-row.ts'
+import type { Approval } from '../impersonation-requests/approval.ts'
 
 export interface NewSubjectToken {
   digest: Buffer
@@ -12,14 +13,17 @@ export interface NewSubjectToken {
   actorId?: string | undefined
   reason?: string | undefined
   ticket?: string | undefined
+  /** What the user agreed to. */
+  approval?: Approval | undefined
   /** In seconds. */
   ttl: number
 }
 
 const insert = statement(
   'subject-token-insert',
-  `INSERT INTO subject_tokens (digest, user_id, creator_id, context, client_id, resource, scopes, actor_id, reason, ticket, expires_at)
-   VALUES ($1, $2, $3, $4, $5, $6, $7::text[], $8, $9, $10, now() + make_interval(secs => $11::integer))`,
+  `INSERT INTO subject_tokens (digest, user_id, creator_id, context, client_id, resource, scopes, actor_id, reason, ticket, approval,
+     expires_at)
+   VALUES ($1, $2, $3, $4, $5, $6, $7::text[], $8, $9, $10, $11, now() + make_interval(secs => $12::integer))`,
 )
 
 export const insertSubjectToken = async (transaction: Transaction, token: NewSubjectToken): Promise<void> => {
@@ -34,6 +38,7 @@ export const insertSubjectToken = async (transaction: Transaction, token: NewSub
     token.actorId,
     token.reason,
     token.ticket,
+    token.approval && JSON.stringify(token.approval),
     token.ttl,
   ])
 }
@@ -76,3 +81,16 @@ export const findMintFacts = async (
   const values = [asked.userId, asked.actorId, asked.clientId]
   return onlyRow(await queryOf(transaction)<MintFacts>(select, values))
 }
+
+const signIn = statement(
+  'subject-token-sign-in',
+  `SELECT a.acr, floor(extract(epoch FROM a.authenticated_at))::float8 AS auth_time
+   FROM opaque_tokens t JOIN authorizations a ON a.id = t.session_id WHERE t.digest = $1 AND NOT t.is_exchanged`,
+)
+
+/** How and when, in seconds, the person signed in for a token. What came of an exchange says no more how. */
+export const findSignIn = async (
+  query: Query,
+  digest: Buffer,
+): Promise<{ acr: string; auth_time: number } | undefined> =>
+  (await query<{ acr: string; auth_time: number }>(signIn, [digest]))[0]

@@ -209,3 +209,33 @@ test('a connection goes on after a body that was refused', async () => {
   expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 400', 'HTTP/1.1 200'])
   expect(gateway.upstream.seen.map(({ body }) => body)).toEqual([good])
 })
+
+// How much of the body has come when it is refused is a matter of time; the lengths make both happen.
+test('nothing is served behind an answer that closes the connection', async () => {
+  const gateway = await startBodyGateway()
+  const bearer = await token(gateway)
+  const good = '{"amount":1}'
+  let closed = 0
+  for (const length of [66_000, 70_000, 100_000, 131_000, 140_000, 200_000, 262_000, 300_000]) {
+    const { seen } = gateway.upstream
+    const before = seen.length
+    const long = `"${'a'.repeat(length)}"`
+    const received = await sendRaw(
+      gateway.port,
+      postHead(bearer, `Content-Length: ${long.length}`) +
+        long +
+        postHead(bearer, `Content-Length: ${good.length}`, 'Connection: close') +
+        good,
+    )
+    const [head] = received.split('\r\n\r\n', 1)
+    expect(head).toMatch(/^HTTP\/1\.1 413 /)
+    expect((await gateway.call('/payments', { method: 'POST', body: '{"amount":2}', headers: json })).status).toBe(200)
+    const isClosed = /^connection: close$/im.test(head!)
+    if (isClosed) closed++
+    expect(
+      seen.slice(before).map(({ body }) => body),
+      `${length}`,
+    ).toEqual(isClosed ? ['{"amount":2}'] : [good, '{"amount":2}'])
+  }
+  expect(closed).toBeGreaterThan(0)
+})

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { signInExperience } from '../../../issuer/directory/sign-in-experience/sign-in-experience.ts'
+import { tokenDigest } from '../../../issuer/tokens/token-digest.ts'
 import type { ManagementTest } from '../../support/management.ts'
 
 /**
@@ -105,6 +106,16 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
     expires_at: new Date(Date.now() + 3_600_000),
   })
 
+  const request = `request ${nonce}`.slice(0, 21)
+  const expires_at = new Date(Date.now() + 600_000)
+  await api.database.knex('impersonation_requests').insert({
+    ...{ id: request, user_id: user, creator_id: application, context: {}, number: '47', expires_at },
+  })
+  await api.database.knex('opaque_tokens').insert({
+    ...{ digest: tokenDigest('opaque-token', nonce), user_id: freeUser, client_id: application, scope: 'openid' },
+    expires_at,
+  })
+
   const person = { user_id: user, amr: ['pwd'], acr: 'urn:surrogate:acr:basic', authenticated_at: new Date() }
   const interaction = JSON.stringify({ interactionEvent: 'SignIn', userId: user, verificationRecords: [] })
   const inAnHour = new Date(Date.now() + 3_600_000)
@@ -178,6 +189,7 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
       '/connectors/{id}': connector,
       '/connectors/{factoryId}': 'vonage-sms',
       '/impersonations/{id}': session,
+      '/impersonation-requests/{id}': request,
       '/hooks/{id}': hook,
       '/hooks/{id}/deliveries/{deliveryId}': String(delivery.id),
       '/hooks/{id}/replays/{replayId}': replay,
@@ -206,6 +218,7 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
       content: Buffer.from('GIF89a').toString('base64'),
       userId: user,
       actorId: freeUser,
+      actorToken: nonce,
       clientId: application,
       userIds: [freeUser],
       applicationIds: [freeApplication],

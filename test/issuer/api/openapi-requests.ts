@@ -43,8 +43,11 @@ export const createRequests = (document: Json) => {
     })),
   )
 
-  const bodySchemaOf = ({ definition }: Operation): Json =>
-    definition.requestBody && dereference(definition.requestBody.content['application/json'].schema)
+  /** Of several forms the first. */
+  const bodySchemaOf = ({ definition }: Operation): Json => {
+    const schema = definition.requestBody && dereference(definition.requestBody.content['application/json'].schema)
+    return schema?.anyOf?.[0] ?? schema
+  }
 
   /** A value that fits: what the fixtures say of a member of this name, else something made from the schema. */
   const sample = (schemaOrReference: Json, name: string, operationId: string, { members }: Fixtures): Json => {

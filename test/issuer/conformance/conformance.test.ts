@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { backChannelLogout } from './back-channel-logout.ts'
 import { basicOp } from './basic-op.ts'
 import { configOp } from './config-op.ts'
 import { startOurs } from './ours.ts'
@@ -12,7 +13,12 @@ import { startTheirs } from './theirs.ts'
  * every explanation must still be needed.
  */
 
-const plans = { 'Basic OP': basicOp, 'Config OP': configOp, 'RP-Initiated Logout OP': rpInitiatedLogout }
+const plans = {
+  'Basic OP': basicOp,
+  'Config OP': configOp,
+  'RP-Initiated Logout OP': rpInitiatedLogout,
+  'Back-Channel Logout OP': backChannelLogout,
+}
 const targets: Record<TargetName, () => Promise<Target>> = { ours: startOurs, theirs: startTheirs }
 
 /** The requirements that are not met, each with what was found instead. */

@@ -1,29 +1,37 @@
 import { expect } from 'vitest'
 import { signingKeysChannel } from '../../../issuer/tokens/keys/key-store.ts'
-import { startTestIssuer, type TestIssuer } from '../../support/issuer.ts'
+import { startBackChannel } from '../../support/back-channel.ts'
+import type { TestIssuer } from '../../support/issuer.ts'
 import { until } from '../../support/until.ts'
 import { person } from './person.ts'
 import { discover } from './relying-party.ts'
 import { type ClientName, postLogoutRedirectUri, redirectUri, type Target } from './target.ts'
 
 const password = 'correct horse battery staple'
-const metadata: Record<ClientName, object> = {
+const metadataOf = (logoutUri: string): Record<ClientName, object> => ({
   basic: {},
   other: {},
   post: { tokenEndpointAuthMethod: 'client_secret_post' },
   rs256: { idTokenSignedResponseAlg: 'RS256' },
   es256: { idTokenSignedResponseAlg: 'ES256' },
-}
+  told: { backchannelLogoutUri: logoutUri, backchannelLogoutSessionRequired: true },
+})
 
 /** Rows that say when something happened, or how long it is good. */
 const timed = ['sessions', 'authorizations', 'authorization_codes', 'refresh_tokens', 'opaque_tokens']
 
 export const startOurs = async (): Promise<Target> => {
-  const issuer = await startTestIssuer()
+  const channel = await startBackChannel()
+  const { issuer } = channel
+  const receiver = await channel.receiver()
+  await channel.relay()
   await listRs256(issuer)
   await createPerson(issuer)
   const clients = await Promise.all(
-    Object.entries(metadata).map(async ([name, own]) => [name, await createClient(issuer, own)]),
+    Object.entries(metadataOf(`${receiver.url}/logout`)).map(async ([name, own]) => [
+      name,
+      await createClient(issuer, own),
+    ]),
   )
   return {
     issuer: issuer.issuer,
@@ -35,7 +43,8 @@ export const startOurs = async (): Promise<Target> => {
     ],
     signedOut: 'You have successfully signed out.',
     age: (seconds) => age(issuer, timed, seconds),
-    close: issuer.close,
+    logouts: receiver.received,
+    close: channel.close,
   }
 }
 

@@ -1,3 +1,4 @@
+import type { ReceivedLogout } from '../../support/back-channel.ts'
 import type { TestApplication } from '../../support/issuer-data.ts'
 
 /** A provider under test, with what was registered there. */
@@ -11,6 +12,8 @@ export interface Target {
   answers: readonly PageAnswer[]
   /** Stands on the page that says that the person is signed out. */
   signedOut: string
+  /** What the client `told` was told of logouts. */
+  logouts: readonly ReceivedLogout[]
   /** Everything that the provider keeps is so many seconds older. */
   age(seconds: number): Promise<void>
   close(): Promise<void>
@@ -18,9 +21,9 @@ export interface Target {
 
 /**
  * All confidential, for the code flow without PKCE: `basic` and `other` by `client_secret_basic`, `post` by
- * `client_secret_post`, `rs256` wants ID tokens so signed, `es256` so.
+ * `client_secret_post`, `rs256` wants ID tokens so signed, `es256` so, `told` is told of logouts.
  */
-export type ClientName = 'basic' | 'other' | 'post' | 'rs256' | 'es256'
+export type ClientName = 'basic' | 'other' | 'post' | 'rs256' | 'es256' | 'told'
 
 export interface PageAnswer {
   page: 'sign-in' | 'consent' | 'logout'

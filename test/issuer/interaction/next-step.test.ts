@@ -32,6 +32,7 @@ const byPassword = (userId: string) => ({
 })
 const person: PersonFacts = {
   ...{ id: 'ada', isSuspended: false, hasPassword: true, isPasswordExpired: false, hasUsername: true },
+  hasIdentity: false,
   ...{ hasEmail: false, hasPhone: false, hasTotp: false, passkeys: 0, backupCodes: 0 },
   ...{ hasSkippedMfa: false, hasSkippedPasskey: false, mfaOrganizations: [] },
 }
@@ -474,6 +475,12 @@ describe('registering', () => {
   const staged = { username: 'ada', password: { digest: 'x', algorithm: 'Argon2id' as const } }
   const email = proof('email_code', 'register', { userId: null, ...mailed })
   const phone = proof('phone_code', 'register', { userId: null, identifier: { type: 'phone', value: '61412345678' } })
+  const identity = {
+    ...{ connectorId: 'acme', kind: 'social' as const, target: 'acme', subject: 'ada', raw: {}, syncProfile: false },
+  } as const
+  const elsewhere: Proof = {
+    ...{ id: 'elsewhere', kind: 'federated', purpose: 'register', userId: null, data: { federated: identity } },
+  }
   const stepFor = (
     identifiers: string[],
     {
@@ -495,6 +502,8 @@ describe('registering', () => {
     [['username'], { password: true }, ['username', 'password']],
     [['username'], { password: true, staged: { username: 'ada' } }, ['password']],
     [['email'], { password: true, proofs: [email] }, ['password']],
+    // Nobody begins with nothing at all.
+    [[], {}, []],
   ])('with %j and %j lacks %j', (identifiers, rest, missing) => {
     expect(stepFor(identifiers, rest)).toMatchObject({ step: 'register', options: { missing } })
   })
@@ -505,7 +514,9 @@ describe('registering', () => {
     [['phone'], { proofs: [phone] }],
     [['email', 'phone'], { proofs: [phone] }],
     [['email', 'phone'], { proofs: [email] }],
-    [[], {}],
+    [[], { proofs: [elsewhere] }],
+    // An identity at a provider takes the place of a password.
+    [['email'], { password: true, proofs: [email, elsewhere] }],
   ])('with %j and %j lacks nothing', (identifiers, rest) => {
     expect(stepFor(identifiers, rest).step).toBe('done')
   })
@@ -562,7 +573,7 @@ test('nothing is done before everything is there that settings, rules and client
   // Written anew, so that a mistake there is none here.
   const sort: Record<ProofKindName, string> = {
     ...{ password: 'knows', email_code: 'mail', one_time_token: 'mail', phone_code: 'phone' },
-    ...{ passkey: 'device', totp: 'device', backup_code: 'paper' },
+    ...{ passkey: 'device', totp: 'device', backup_code: 'paper', federated: 'elsewhere' },
   }
   const strength = (kinds: readonly ProofKindName[]) =>
     kinds.includes('passkey') ? 2 : new Set(kinds.map((kind) => sort[kind])).size > 1 ? 1 : 0
@@ -584,9 +595,10 @@ test('nothing is done before everything is there that settings, rules and client
     })
     // All are of one person, or of nobody.
     const userId = maybe(0.9) ? 'ada' : null
-    const firsts = some(['password', 'email_code', 'phone_code', 'passkey', 'one_time_token'] as const, 0.25).map(
-      (kind) => proof(kind, 'sign_in', { userId }),
-    )
+    const firsts = some(
+      ['password', 'email_code', 'phone_code', 'passkey', 'one_time_token', 'federated'] as const,
+      0.25,
+    ).map((kind) => proof(kind, 'sign_in', { userId }))
     const proofs = [
       ...firsts,
       ...some(factorNames, 0.25).map((name) => proof(kindOf[name], 'mfa')),
@@ -598,7 +610,14 @@ test('nothing is done before everything is there that settings, rules and client
     const proven = proofs.find(({ purpose, userId }) => purpose === 'sign_in' && userId !== null)
     const facts: PersonFacts = {
       ...{ id: 'ada', isSuspended: maybe(0.1), hasPassword: maybe(0.7), isPasswordExpired: maybe(0.2) },
-      ...{ hasUsername: maybe(), hasEmail: maybe(), hasPhone: maybe(), hasTotp: maybe(), passkeys: maybe() ? 1 : 0 },
+      ...{
+        hasUsername: maybe(),
+        hasIdentity: maybe(0.2),
+        hasEmail: maybe(),
+        hasPhone: maybe(),
+        hasTotp: maybe(),
+        passkeys: maybe() ? 1 : 0,
+      },
       ...{
         backupCodes: maybe() ? 5 : 0,
         hasSkippedMfa: maybe(0.2),
@@ -668,9 +687,9 @@ test('nothing is done before everything is there that settings, rules and client
       if (isNew || proven) {
         must(settings.signInMode !== (isNew ? 'SignIn' : 'Register'), 'mode')
         must(decision?.allow !== false, 'allowed')
-        // A code that was mailed takes the place of the test.
+        // A code that was mailed, or a provider, takes the place of the test.
         const isMailed = proofs.some(
-          ({ kind, purpose }) => kind === 'email_code' && purposesOf[event].includes(purpose),
+          ({ kind, purpose }) => ['email_code', 'federated'].includes(kind) && purposesOf[event].includes(purpose),
         )
         must(!decision?.require.includes('captcha') || state.captcha === true || isMailed, 'captcha')
         const holds: Record<MfaFactor, boolean> = {
@@ -718,7 +737,7 @@ test('nothing is done before everything is there that settings, rules and client
         must(either || !identifiers.includes('email') || email, 'email')
         must(either || !identifiers.includes('phone') || phone, 'phone')
         must(!isNew || !identifiers.includes('username') || staged.username !== undefined, 'username')
-        must(!isNew || !settings.signUp.password || staged.password !== undefined, 'password')
+        must(!isNew || !settings.signUp.password || staged.password !== undefined || someone!.hasIdentity, 'password')
         const { agreeToTermsPolicy, termsOfUseUrl } = settings
         const asksTerms = agreeToTermsPolicy === 'Manual' || (isNew && agreeToTermsPolicy === 'ManualRegistrationOnly')
         const putOff = state.skipsPasskey || state.skipsMfa || someone!.hasSkippedPasskey || someone!.passkeys > 0

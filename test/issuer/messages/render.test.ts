@@ -11,7 +11,7 @@ const baseUrl = 'https://id.example.com'
 const locales = ['en', 'de', 'fr', 'es', 'ja']
 const everything = {
   ...{ code: '123456', minutes: '10', left: '9', link: `${baseUrl}/x`, factor: 'Passkey', device: 'Firefox on Linux' },
-  ...{ organization: 'Acme', address: 'new@example.com', actor: 'Bob', reason: 'Ticket 7' },
+  ...{ organization: 'Acme', address: 'new@example.com', actor: 'Bob', reason: 'Ticket 7', number: '47' },
 }
 const rendered = (
   type: MessageType,

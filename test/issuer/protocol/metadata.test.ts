@@ -27,6 +27,8 @@ test.each(paths)('%s tells what works, and nothing else', async (path) => {
     pushed_authorization_request_endpoint: `${issuer.issuer}/request`,
     token_endpoint: `${issuer.issuer}/token`,
     end_session_endpoint: `${issuer.issuer}/session/end`,
+    backchannel_logout_supported: true,
+    backchannel_logout_session_supported: true,
     jwks_uri: `${issuer.issuer}/jwks`,
     grant_types_supported: [
       ...['authorization_code', 'refresh_token', 'client_credentials'],

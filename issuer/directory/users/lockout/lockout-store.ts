@@ -20,6 +20,16 @@ const devices = statement(
 export const knownDevicesOf = (trx: Transaction, userIds: readonly string[]) =>
   queryOf(trx)<{ userId: string; digest: Buffer }>(devices, [userIds])
 
+const holders = statement(
+  'lockout-holders',
+  `SELECT user_id AS "userId", id FROM sessions WHERE user_id = ANY ($1::text[]) AND ended_at IS NULL
+   UNION ALL SELECT user_id, id FROM authorizations WHERE user_id = ANY ($1::text[]) AND ended_at IS NULL`,
+)
+
+/** The sessions and authorizations that have not ended. */
+export const holdersOf = (trx: Transaction, userIds: readonly string[]) =>
+  queryOf(trx)<{ userId: string; id: string }>(holders, [userIds])
+
 const clear = statement(
   'lockout-clear',
   `DELETE FROM sign_in_failures WHERE key = ANY (ARRAY(

@@ -1,3 +1,5 @@
+import type { EventContent } from '../../../../events/catalogue.ts'
+import { recordEvent } from '../../../../events/outbox.ts'
 import type { Database } from '../../../../platform/database/database.ts'
 import { randomToken } from '../../../../platform/ids.ts'
 import type { TokenAudit } from '../../../base/audit/token-audit.ts'
@@ -21,6 +23,8 @@ import { type CodeRequest, checkVerifier, readCodeRequest } from './request.ts'
 export interface CodeDependencies {
   database: Pick<Database, 'query' | 'transaction'>
   claims: CustomClaims
+  /** The publisher of the outbox. */
+  events: { wake(): void }
   /** Of what is refused; the row of one that succeeds is written with it. */
   audit: TokenAudit
 }
@@ -39,13 +43,16 @@ interface PreparedCode extends PreparedIssue {
  */
 const doubleMs = 1_000
 
+const path = '/oidc/token'
+const tokenRequest = { method: 'POST', path, matchedRoute: path, params: {}, status: 400 }
+
 /** One answer for whatever is wrong with a code. */
 const unusable = () =>
   new OAuthError('invalid_grant', 'The code is unknown, expired or used, or was not issued for this request.')
 
 /** RFC 6749 §4.1.3, RFC 7636, OpenID Connect Core §3.1.3: tokens for the code of an authorization request. */
 export const authorizationCodeGrant = (dependencies: CodeDependencies): Grant => {
-  const { database, claims, audit } = dependencies
+  const { database, claims, events, audit } = dependencies
 
   const factsOf = ({ digest, organizationId }: CodeRequest, resource: string | undefined) =>
     findCodeFacts(database.query, { digest, resource, organizationId })
@@ -73,7 +80,12 @@ export const authorizationCodeGrant = (dependencies: CodeDependencies): Grant =>
     // Until it arrived, at the most: how long it waited here is not the client's doing.
     if (redeemedAgo - (performance.now() - arrivedAt) > doubleMs) {
       attempt.ended = 'code_replayed'
-      await database.transaction((query) => endAuthorizations(query, { ids: [authorizationId] }, 'code_replayed'))
+      const request = { ...tokenRequest, ...attempt.request.origin }
+      await database.transaction((trx) => {
+        const recording = { trx, record: (event: EventContent) => recordEvent(trx, { ...event, request }) }
+        return endAuthorizations(recording, { ids: [authorizationId] }, 'code_replayed')
+      })
+      events.wake()
     }
     return unusable()
   }

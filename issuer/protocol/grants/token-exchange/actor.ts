@@ -1,11 +1,12 @@
 import { JwtError } from '../../../../platform/jwt/jwt-error.ts'
-import { isImpersonationSid } from '../../../../platform/jwt/sid.ts'
+import { isSignInSid } from '../../../../platform/jwt/sid.ts'
 import { maxActDepth, type VerifiedClaims } from '../../../../platform/jwt/verify.ts'
 import { type AccessTokenVerifier, type Act, cameFromPersonalAccessToken } from '../../../tokens/access-token.ts'
 import { isConfirmedBy } from '../../../tokens/dpop/confirmation.ts'
+import { actorViaOf } from '../../../tokens/impersonations/actor-via.ts'
 import type { ActorVia } from '../../../tokens/impersonations/impersonation.ts'
 import { tokenDigest } from '../../../tokens/token-digest.ts'
-import type { ExchangeFacts } from './exchange-facts-store.ts'
+import type { ExchangeFacts, SignInFacts } from './exchange-facts-store.ts'
 import { refused } from './refusal.ts'
 import type { ExchangeRequest } from './request.ts'
 import { isRevoked, revocableJwt, revocableOpaqueToken } from './revoked.ts'
@@ -22,6 +23,7 @@ export type PresentedActor =
       fromPersonalAccessToken: boolean
       clientId: string | undefined
       cnf: unknown
+      signIn: SignInFacts | undefined
       claims: VerifiedClaims
     }
 
@@ -35,6 +37,10 @@ export interface Actor {
   chain: string[]
   /** Whom the actor token was issued to. */
   clientId: string | undefined
+  /** The authorization that the actor token came of. */
+  sid: string | undefined
+  /** How and when the actor signed in for it. */
+  signIn: SignInFacts | undefined
 }
 
 /** Whether the actor token has to be verified first, because it is not stored here. */
@@ -65,9 +71,13 @@ const presentJwt = async (actorToken: string, verifier: AccessTokenVerifier): Pr
     fromPersonalAccessToken: cameFromPersonalAccessToken(claims),
     clientId: claims.client_id,
     cnf: claims['cnf'],
+    signIn: signInOf(claims),
     claims,
   }
 }
+
+const signInOf = ({ acr, auth_time: authTime }: VerifiedClaims): SignInFacts | undefined =>
+  typeof acr === 'string' && typeof authTime === 'number' ? { acr, authTime } : undefined
 
 /**
  * The acting party. Throws the refusal that applies first; a subject token bound to an actor takes no other, and
@@ -101,12 +111,10 @@ const actorOf = (presented: PresentedActor, facts: ExchangeFacts, jkt: string | 
   const act: Act = token.act ? { sub: actorId, act: onlySubjects(token.act) } : { sub: actorId }
   const chain = chainOf(act)
   if (chain.length > maxActDepth) throw refused('act_chain_too_deep')
-  return { id: actorId, via: viaOf(token), act, chain, clientId: token.clientId }
-}
-
-const viaOf = (token: { sessionId?: string | null | undefined; fromPersonalAccessToken: boolean }): ActorVia => {
-  if (isImpersonationSid(token.sessionId)) return 'subject_token'
-  return token.fromPersonalAccessToken ? 'personal_access_token' : 'sign_in'
+  const { sessionId, clientId, signIn, fromPersonalAccessToken } = token
+  const via = actorViaOf({ sid: sessionId, fromPersonalAccessToken })
+  const sid = sessionId && isSignInSid(sessionId) ? sessionId : undefined
+  return { id: actorId, via, act, chain, clientId, sid, signIn: signIn ?? undefined }
 }
 
 const onlySubjects = ({ sub, act }: Act): Act => (act ? { sub, act: onlySubjects(act) } : { sub })

@@ -4,6 +4,7 @@ import { onlyRow } from '../../../base/only-row.ts'
 import type { Act } from '../../../tokens/access-token.ts'
 import type { Confirmation } from '../../../tokens/dpop/confirmation.ts'
 import { cnfOf } from '../../../tokens/dpop/confirmation-store.ts'
+import type { Approval } from '../../../tokens/impersonation-requests/approval.ts'
 import type { FoundRevocation } from '../../../tokens/revocations/is-revoked.ts'
 import { revocationsOf } from '../../../tokens/revocations/revocation-store.ts'
 import { oneHolds, resourceAsked } from '../../clients/token-request-store.ts'
@@ -34,6 +35,7 @@ export interface ExchangeFacts {
   boundActorId: string | null
   reason: string | null
   ticket: string | null
+  approval: Approval | null
 
   personalAccessToken: PersonalAccessTokenFacts | null
   opaqueSubject: (OpaqueTokenFacts & { expiresAt: number }) | null
@@ -47,7 +49,7 @@ export interface ExchangeFacts {
   subjectOrganizations: string[] | null
   subjectCustomData: Record<string, unknown> | null
 
-  opaqueActor: (OpaqueTokenFacts & { scope: string }) | null
+  opaqueActor: (OpaqueTokenFacts & { scope: string; signIn: SignInFacts | null }) | null
   actorSessionEnded: boolean | null
   actorId: string | null
   actorSuspended: boolean
@@ -71,6 +73,12 @@ export interface OpaqueTokenFacts {
   issuedAt: number
   fromPersonalAccessToken: boolean
   cnf: Confirmation | null
+}
+
+/** How and when, in seconds, somebody signed in. */
+export interface SignInFacts {
+  acr: string
+  authTime: number
 }
 
 export interface PersonalAccessTokenFacts {
@@ -121,7 +129,7 @@ const subjectTokens: Record<Kinds['subject'], TokenSql> = {
     userId: 't.user_id',
     columns: `t.creator_id AS "creatorId", t.consumed_at IS NOT NULL AS consumed, t.expires_at <= now() AS expired, t.context,
       t.client_id AS "boundClientId", t.resource AS "boundResource", t.scopes AS "boundScopes", t.actor_id AS "boundActorId",
-      t.reason, t.ticket`,
+      t.reason, t.ticket, t.approval`,
   },
   'personal-access-token': {
     from: '(SELECT * FROM personal_access_tokens WHERE digest = asked.subject_digest) t',
@@ -148,7 +156,13 @@ const actorTokens: Record<Exclude<Kinds['actor'], 'none'>, TokenSql> = {
   'opaque-token': {
     from: '(SELECT * FROM opaque_tokens WHERE digest = asked.actor_digest) oa',
     userId: 'oa.user_id',
-    columns: `CASE WHEN oa.digest IS NOT NULL THEN ${opaqueToken('oa', `'scope', oa.scope`)} END AS "opaqueActor",
+    // What came of an exchange says no more how the person signed in.
+    columns: `CASE WHEN oa.digest IS NOT NULL THEN ${opaqueToken(
+      'oa',
+      `'scope', oa.scope, 'signIn', (
+        SELECT json_build_object('acr', s.acr, 'authTime', floor(extract(epoch FROM s.authenticated_at)))
+        FROM authorizations s WHERE s.id = oa.session_id AND NOT oa.is_exchanged)`,
+    )} END AS "opaqueActor",
       (SELECT ended_at IS NOT NULL FROM impersonation_sessions WHERE id = oa.session_id) AS "actorSessionEnded"`,
     // The `act` of an actor token goes on in the new one.
     revocable: `ARRAY[a.id, oa.client_id, oa.session_id]::text[]
@@ -230,6 +244,7 @@ const nothing: ExchangeFacts = {
   boundActorId: null,
   reason: null,
   ticket: null,
+  approval: null,
   personalAccessToken: null,
   opaqueSubject: null,
   subjectClientIsThirdParty: null,

@@ -23,6 +23,7 @@ const opaqueColumns = {
   token_digest: 'bytea',
   scope: 'text',
   act: 'jsonb',
+  access: 'text',
   token_expires_at: 'timestamptz',
   jkt: 'text',
 } as const
@@ -40,12 +41,19 @@ const writeLog = `log AS (
      SELECT log_id, log_key, 'Success', client_id, user_id, log_payload FROM allowed)`
 
 const writeToken = (personalAccessToken: string) => `opaque AS (
-     INSERT INTO opaque_tokens (digest, user_id, client_id, scope, session_id, act, expires_at, jkt, personal_access_token)
-     SELECT token_digest, user_id, client_id, scope, session_id, act, token_expires_at, jkt, ${personalAccessToken} FROM allowed),`
+     INSERT INTO opaque_tokens (digest, user_id, client_id, scope, session_id, act, access, expires_at, jkt,
+       personal_access_token, is_exchanged)
+     SELECT token_digest, user_id, client_id, scope, session_id, act, access, token_expires_at, jkt,
+       ${personalAccessToken}, true
+     FROM allowed),`
 
 const sessionColumns = {
   subject_token: 'bytea',
   actor_via: 'text',
+  actor_sid: 'text',
+  ends_with_actor: 'boolean',
+  approval_id: 'text',
+  access: 'text',
   creator_id: 'text',
   resource: 'text',
   scopes: 'text[]',
@@ -73,16 +81,22 @@ const consume = forEachKind((issued, locking, name) =>
     { ...issueColumns, ...(issued === 'opaque' && opaqueColumns), ...sessionColumns, ...firstEventColumns },
     (asked) => `WITH asked AS MATERIALIZED (SELECT * FROM ${asked}),
    ${livePeople(locking)},
+   -- What ends the actor's authorization ends this session too, or it is not opened.
+   signed_in AS MATERIALIZED (
+     SELECT id FROM authorizations WHERE id = ANY (ARRAY(SELECT actor_sid FROM asked)) AND ended_at IS NULL
+     ORDER BY id FOR SHARE ${locking}),
    allowed AS (
-     UPDATE subject_tokens SET consumed_at = now() FROM asked
+     UPDATE subject_tokens SET consumed_at = now(), keeps_limits = true FROM asked
      WHERE digest = ANY (ARRAY(SELECT subject_token FROM asked)) AND digest = asked.subject_token
        AND consumed_at IS NULL AND subject_tokens.expires_at > now() AND ${areActive}
+       AND (asked.actor_sid IS NULL OR asked.actor_sid IN (SELECT id FROM signed_in))
      RETURNING asked.*),
    session AS (
-     INSERT INTO impersonation_sessions (id, subject_id, actor_id, actor_via, client_id, creator_id, resource, scopes,
-       context, reason, ticket, token_id, started_at, expires_at)
-     SELECT session_id, user_id, actor_id, actor_via, client_id, creator_id, resource, scopes,
-       context, reason, ticket, token_id, started_at, expires_at FROM allowed),
+     INSERT INTO impersonation_sessions (id, subject_id, actor_id, actor_via, actor_sid, ends_with_actor,
+       client_id, creator_id, resource, scopes, context, reason, ticket, approval_id, access, token_id, started_at, expires_at)
+     SELECT session_id, user_id, actor_id, actor_via, actor_sid, ends_with_actor,
+       client_id, creator_id, resource, scopes, context, reason, ticket, approval_id, access, token_id, started_at, expires_at
+     FROM allowed),
    ${issued === 'opaque' ? writeToken('NULL') : ''}
    ${writeLog},
    ${firstEvents('allowed')}
@@ -139,6 +153,7 @@ export interface Issue {
         scope: string
         sessionId: string | undefined
         act: Act | undefined
+        access: 'read' | undefined
         expiresAt: Date
         /** Of the key that it is bound to. */
         jkt: string | undefined
@@ -165,6 +180,7 @@ const issueRow = ({ userId, clientId, actorId, opaque, audit }: Issue) => ({
     token_digest: bytea(opaque.digest),
     scope: opaque.scope,
     act: opaque.act,
+    access: opaque.access,
     token_expires_at: opaque.expiresAt,
     jkt: opaque.jkt,
   }),
@@ -187,6 +203,10 @@ export const redeemSubjectToken = (
     subject_token: bytea(digest),
     session_id: session.id,
     actor_via: session.actorVia,
+    actor_sid: session.actorSid,
+    ends_with_actor: session.endsWithActor,
+    approval_id: session.approvalId,
+    access: session.access,
     creator_id: session.creatorId,
     resource: session.resource,
     scopes: session.scopes,
@@ -228,12 +248,20 @@ export const recordExchange = (
 
 const status = statement(
   'exchange-status',
-  `SELECT consumed_at IS NOT NULL AS consumed, expires_at <= now() AS expired FROM subject_tokens WHERE digest = $1`,
+  `SELECT consumed_at IS NOT NULL AS consumed, expires_at <= now() AS expired,
+     EXISTS (SELECT FROM authorizations WHERE id = $2 AND ended_at IS NOT NULL) AS "actorSignedOut"
+   FROM subject_tokens WHERE digest = $1`,
 )
 
 /** Why a subject token that was good a moment ago is not any more; undefined when it is gone. */
 export const subjectTokenStatus = async (
   query: Query,
   digest: Buffer,
-): Promise<{ consumed: boolean; expired: boolean } | undefined> =>
-  (await query<{ consumed: boolean; expired: boolean }>(status, [digest]))[0]
+  actorSid: string | undefined,
+): Promise<SubjectTokenStatus | undefined> => (await query<SubjectTokenStatus>(status, [digest, actorSid]))[0]
+
+export interface SubjectTokenStatus {
+  consumed: boolean
+  expired: boolean
+  actorSignedOut: boolean
+}

@@ -26,6 +26,10 @@ export interface CheckedExchange extends ExchangeSoFar {
   scopes: readonly string[]
   /** In seconds; infinite unless the policy says otherwise. */
   maxTtl: number
+  /** `read`: the token only reads. */
+  access: 'read' | undefined
+  /** Whether impersonations end with what their actor had signed in to. */
+  endsWithActor: boolean
 }
 
 /** The token to issue, and what is written when it is. */
@@ -44,7 +48,7 @@ export interface PreparedExchange extends PreparedToken {
 const opaqueTokenTtl = 3600
 
 export const planExchange = (checked: CheckedExchange): PreparedExchange => {
-  const { request, facts, subject, actor, resource, scopes, maxTtl } = checked
+  const { request, facts, subject, actor, resource, scopes, maxTtl, access } = checked
   const iat = toSeconds(issueTime(request.now, peopleRevokedUntil(facts.revocations ?? [])))
   const ttl = Math.min(resource?.accessTokenTtl ?? opaqueTokenTtl, maxTtl)
   const exp = Math.min(iat + ttl, subject.latestExpiry)
@@ -61,7 +65,7 @@ export const planExchange = (checked: CheckedExchange): PreparedExchange => {
   const personal = subject.kind === 'personal-access-token' ? subject : undefined
   const amr = personal && [personalAccessTokenAmr]
   const aud = resource?.indicator
-  const said = { jti, sub: subject.userId, aud, clientId, scope, iat, exp, organizationId, sid, act, amr }
+  const said = { jti, sub: subject.userId, aud, clientId, scope, iat, exp, organizationId, sid, act, amr, access }
   const token: PreparedToken['token'] = aud === undefined ? { opaque: randomToken() } : { claims: { ...said, aud } }
 
   return {
@@ -92,6 +96,7 @@ export const planExchange = (checked: CheckedExchange): PreparedExchange => {
               scope,
               sessionId: sid,
               act,
+              access,
               expiresAt,
               jkt: request.jkt,
             }
@@ -111,6 +116,8 @@ const newSession = (
   subjectId: checked.subject.userId,
   actorId: checked.actor?.id,
   actorVia: checked.actor?.via,
+  actorSid: checked.actor?.sid,
+  endsWithActor: checked.endsWithActor,
   clientId: checked.request.client.id,
   creatorId,
   resource: checked.resource?.indicator,
@@ -118,6 +125,8 @@ const newSession = (
   context: checked.facts.context,
   reason: checked.facts.reason ?? undefined,
   ticket: checked.facts.ticket ?? undefined,
+  access: checked.access,
+  approvalId: checked.facts.approval?.id,
   tokenId,
   startedAt: checked.request.now,
   expiresAt,

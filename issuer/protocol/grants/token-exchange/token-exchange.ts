@@ -15,7 +15,7 @@ import { checkActor, isActorJwt, type PresentedActor, presentActor, storedActor 
 import { askPolicy } from './ask-policy.ts'
 import { type ExchangeSoFar, forbiddenEntry, refusedEntry } from './audit.ts'
 import { type ExchangeFacts, findExchangeFacts } from './exchange-facts-store.ts'
-import { recordExchange, redeemSubjectToken, subjectTokenStatus } from './exchange-store.ts'
+import { type Impersonation, recordExchange, redeemSubjectToken, subjectTokenStatus } from './exchange-store.ts'
 import { grantableScopes, requireBoundResource } from './grantable.ts'
 import { type PreparedExchange, planExchange } from './plan.ts'
 import { refused } from './refusal.ts'
@@ -32,6 +32,8 @@ export interface ExchangeDependencies {
   /** Of refused exchanges; the row of one that succeeds is written with it. */
   audit: TokenAudit
   lastUse: LastUse
+  /** Whether impersonations end with what their actor had signed in to. */
+  endsWithActor: () => boolean
 }
 
 /** What was presented, and what is known of it. */
@@ -47,7 +49,7 @@ interface Ahead {
  * actor token it carries `act`.
  */
 export const tokenExchangeGrant = (dependencies: ExchangeDependencies): Grant => {
-  const { database, verifier, policy, claims, events, audit, lastUse } = dependencies
+  const { database, verifier, policy, claims, events, audit, lastUse, endsWithActor } = dependencies
 
   const factsOf = async (
     presentedSubject: PresentedSubject,
@@ -78,7 +80,7 @@ export const tokenExchangeGrant = (dependencies: ExchangeDependencies): Grant =>
     const scopes = grantableScopes(request.scopes, facts, target.value, organization)
     const actor = checkActor(presentedActor, facts, request.jkt)
     attempt.actor = actor
-    const checked = { input, request, facts, subject, actor, resource, scopes }
+    const checked = { input, request, facts, subject, actor, resource, scopes, endsWithActor: endsWithActor() }
     const planned = planExchange({ ...checked, ...askPolicy(policy, checked) })
     const { context: subjectTokenContext } = facts
     const asked = claims.of(request.claimsScripts, () => ({
@@ -92,7 +94,7 @@ export const tokenExchangeGrant = (dependencies: ExchangeDependencies): Grant =>
   const redeem = async (database: Redeemer, { issue, impersonation, personalAccessToken }: PreparedExchange) => {
     if (impersonation) {
       if (!(await redeemSubjectToken(database, impersonation, issue)))
-        throw await lateRefusal(database.query, impersonation.digest)
+        throw await lateRefusal(database.query, impersonation)
     } else if (!(await recordExchange(database, issue, personalAccessToken))) {
       const isGone = personalAccessToken && !(await isGood(database.query, personalAccessToken.digest))
       throw refused(isGone ? 'subject_token_unknown' : 'subject_suspended')
@@ -142,9 +144,10 @@ const withClaims = ({ token, ...planned }: PreparedExchange, custom: ScriptClaim
 })
 
 /** The subject token was good when it was read and is not any more: another request was faster, or time has passed. */
-const lateRefusal = async (query: Query, digest: Buffer): Promise<OAuthError> => {
-  const status = await subjectTokenStatus(query, digest)
+const lateRefusal = async (query: Query, { digest, session }: Impersonation): Promise<OAuthError> => {
+  const status = await subjectTokenStatus(query, digest, session.actorSid)
   if (!status) return refused('subject_token_unknown')
   if (status.consumed) return refused('subject_token_consumed')
-  return refused(status.expired ? 'subject_token_expired' : 'subject_suspended')
+  if (status.expired) return refused('subject_token_expired')
+  return refused(status.actorSignedOut ? 'actor_token_invalid' : 'subject_suspended')
 }

@@ -7,9 +7,9 @@ import { requests } from './requests.ts'
 import { tokens } from './tokens.ts'
 
 /**
- * The modules of the OpenID Foundation's plan for the FAPI 2.0 Security Profile (final), for `private_key_jwt`, DPoP and
- * OpenID Connect, without those for signed requests: an application with `securityProfile: "fapi2"`, the issuer, and an
- * API behind the gateway.
+ * The modules of the OpenID Foundation's plan for the FAPI 2.0 Security Profile (final), for `private_key_jwt`, DPoP
+ * and OpenID Connect, without those for signed requests: an application with `securityProfile: "fapi2"`, the issuer,
+ * and an API behind the gateway.
  */
 
 const modules: Fapi2Modules = { ...requests, ...tokens }

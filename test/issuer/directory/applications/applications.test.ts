@@ -111,10 +111,33 @@ describe('applications', () => {
     [{ type: 'SPA', customClientMetadata: { requirePkce: false } }, 400, 'guard.invalid_input'],
     [{ oidcClientMetadata: { idTokenSignedResponseAlg: 'HS256' } }, 400, 'guard.invalid_input'],
     [{ customClientMetadata: { refreshTokenTtlInDays: 181 } }, 400, 'guard.invalid_input'],
+    [{ oidcClientMetadata: { backchannelLogoutUri: 'https://a.test/logout#here' } }, 400, 'guard.invalid_input'],
+    [{ oidcClientMetadata: { backchannelLogoutUri: 'ftp://a.test/logout' } }, 400, 'guard.invalid_input'],
   ])('with %o are refused', async (part, status, code) => {
     const input = { name: 'Refused', type: 'MachineToMachine', ...part }
     expect(await api.call('POST', '/applications', input)).toMatchObject({ status, body: { code } })
     expect(await api.expect(200, 'GET', '/applications?search.name=Refused')).toEqual([])
+  })
+
+  test.each([
+    'http://a.test/logout',
+    'https://127.0.0.1/logout',
+    'https://[::1]/logout',
+    'https://localhost/logout',
+    'https://10.0.0.1/logout',
+    'https://169.254.169.254/latest',
+    'https://user@a.test/logout',
+    'https://a.test:5432/logout',
+  ])('tell nobody of logouts at %s (T 128)', async (backchannelLogoutUri) => {
+    const refused = { status: 400, body: { code: 'guard.invalid_input' } }
+    const oidcClientMetadata = { backchannelLogoutUri }
+    const input = { name: 'Told', type: 'Traditional', oidcClientMetadata }
+    expect(await api.call('POST', '/applications', input)).toMatchObject(refused)
+    const { id } = await someApplication('Traditional')
+    expect(await api.call('PATCH', `/applications/${id}`, { oidcClientMetadata })).toMatchObject(refused)
+    expect((await api.expect(200, 'GET', `/applications/${id}`)).oidcClientMetadata).not.toHaveProperty(
+      'backchannelLogoutUri',
+    )
   })
 
   const redirectMembers = ['redirectUris', 'postLogoutRedirectUris']

@@ -4,6 +4,7 @@ import { endAuthorizations } from '../../../../issuer/tokens/authorizations/end.
 import { authorize, challengeOf, refresh, signIn } from '../../../support/authorizations.ts'
 import { request, startTestIssuer, type TestIssuer } from '../../../support/issuer.ts'
 import type { TestApplication } from '../../../support/issuer-data.ts'
+import { recordingIn } from '../../../support/recording.ts'
 
 let issuer: TestIssuer
 let spa: TestApplication
@@ -248,7 +249,9 @@ describe('a code is ended by', () => {
     await issuer.sql('UPDATE sessions SET ended_at = now() WHERE id = $1', [code.sessionId])
     expect(await code.redeem()).toMatchObject({ status: 400, body: { reason: 'session_ended' } })
     const other = await authorize(issuer, spa, user.id)
-    await issuer.database.transaction((query) => endAuthorizations(query, { ids: [other.sid] }, 'consent_revoked'))
+    await issuer.database.transaction((query) =>
+      endAuthorizations(recordingIn(query), { ids: [other.sid] }, 'consent_revoked'),
+    )
     expect(await other.redeem()).toMatchObject({ status: 400, body: { reason: 'consent_revoked' } })
     const stranger = await issuer.createApplication({ isThirdParty: true })
     const foreign = await authorize(issuer, stranger, user.id)

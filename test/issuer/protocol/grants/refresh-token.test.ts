@@ -276,7 +276,9 @@ describe('a refresh fails for good', () => {
 
   test('when the consent was revoked', async () => {
     const { first, sid } = await family(native)
-    await issuer.database.transaction((query) => endAuthorizations(query, { ids: [sid] }, 'consent_revoked'))
+    await issuer.database.transaction((query) =>
+      endAuthorizations(recordingIn(query), { ids: [sid] }, 'consent_revoked'),
+    )
     expect(await refresh(issuer, native, first)).toMatchObject(refusedBecause('consent_revoked'))
   })
 
@@ -434,7 +436,7 @@ test('an end that is under way is waited for, and refuses the refresh', async ()
     const { first, sid } = await family(client)
     let refused: ReturnType<typeof refresh> | undefined
     await issuer.database.transaction(async (query) => {
-      await endAuthorizations(query, { ids: [sid] }, 'logout')
+      await endAuthorizations(recordingIn(query), { ids: [sid] }, 'logout')
       refused = refresh(issuer, client, first, {}, { instance: 1 })
       await expect.poll(waiting).toHaveLength(1)
     })

@@ -149,10 +149,10 @@ test('everything of a person ends, but for the session that is spared, and nothi
 
 test('one authorization, or all that a client has of a person', async () => {
   const ada = await person()
-  await transaction((trx) => endAuthorizations(trx, { ids: [ada.at.first] }, 'refresh_token_reused'))
+  await transaction((trx) => endAuthorizations(recordingIn(trx), { ids: [ada.at.first] }, 'refresh_token_reused'))
   expect(await left(ada)).toEqual(['firstOffline', 'second', 'secondOffline'])
   const which = { userId: ada.userId, clientId: ada.second.id }
-  expect(await transaction((trx) => endAuthorizations(trx, which, 'consent_revoked'))).toBe(2)
+  expect(await transaction((trx) => endAuthorizations(recordingIn(trx), which, 'consent_revoked'))).toBe(2)
   expect(await left(ada)).toEqual(['firstOffline'])
   expect(await findSession(query(), ada.session.cookie)).toMatchObject({ id: ada.session.id })
 })
@@ -198,7 +198,8 @@ test('a session that has idled or lasted too long counts no more, and is ended w
     expect(await findSession(query(), ada.session.cookie)).toBeUndefined()
     expect(await authorize(ada.session, ada.first)).toBeUndefined()
     const ended = await transaction((trx) => expireSessions(trx, 100))
-    expect(ended.toSorted()).toEqual([ada.at.first, ada.at.second].toSorted())
+    expect(ended.sessions).toEqual([ada.session.id])
+    expect(ended.authorizations.toSorted()).toEqual([ada.at.first, ada.at.second].toSorted())
   }
 })
 

@@ -2,8 +2,10 @@ import { cp, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { Acr } from '../../../../issuer/tokens/sessions/session.ts'
 import { silentLogger } from '../../../../platform/logger.ts'
 import { loadPolicies, type PolicySet, shippedPolicies } from '../../../../policies/decide.ts'
+import { authorize } from '../../../support/authorizations.ts'
 import { accessTokenType, startTestIssuer, type TestIssuer } from '../../../support/issuer.ts'
 import type { TestApplication } from '../../../support/issuer-data.ts'
 
@@ -31,7 +33,7 @@ beforeAll(async () => {
   orders = await issuer.createResource({ scopes: ['read:orders', 'write:orders'] })
   desk = await issuer.createApplication({ name: 'Support desk' })
   // Role names are unique, so the people share them.
-  for (const name of ['customer', 'partner', 'support', 'admin']) {
+  for (const name of ['customer', 'protected-customer', 'partner', 'support', 'admin']) {
     await issuer.sql('INSERT INTO roles (id, name, description, type) VALUES ($1, $1, $1, $2)', [name, 'User'])
   }
   await issuer.sql(
@@ -144,6 +146,50 @@ test('an actor token that was issued to another client is refused, opaque or JWT
   for (const actor_token of own) {
     expect((await act(await issuer.subjectToken(customer), { actor_token })).status).toBe(200)
   }
+})
+
+test('who acts signs in with a second factor, is told so, and tries again with the same subject token', async () => {
+  const [support, customer] = [await person('support'), await person('customer')]
+  const staff = await issuer.createApplication({ type: 'SPA' })
+  const signedIn = async (acr: Acr) =>
+    (await (await authorize(issuer, staff, support, { acr })).redeem()).body.access_token as string
+  const weak = await signedIn('urn:surrogate:acr:basic')
+  await use('mfa_within_five_minutes')
+  const stepUp = {
+    reason: 'step_up_required',
+    acr_values: 'urn:surrogate:acr:mfa urn:surrogate:acr:phr',
+    max_age: 300,
+  }
+  expect(await mint(customer, { actorToken: weak })).toMatchObject({
+    status: 403,
+    body: { code: 'impersonation.denied', data: stepUp },
+  })
+  const subjectToken = await issuer.subjectToken(customer)
+  const refused = await act(subjectToken, { actor_token: weak })
+  expect(refused).toMatchObject({ status: 400, body: { error: 'access_denied', ...stepUp } })
+  expect(await act(subjectToken)).toMatchObject({ body: stepUp })
+  const strong = await signedIn('urn:surrogate:acr:mfa')
+  expect((await mint(customer, { actorToken: strong })).status).toBe(201)
+  expect((await act(subjectToken, { actor_token: strong })).status).toBe(200)
+  const old = await signedIn('urn:surrogate:acr:mfa')
+  await issuer.sql(`UPDATE authorizations SET authenticated_at = now() - interval '301 seconds' WHERE user_id = $1`, [
+    support,
+  ])
+  expect(await act(await issuer.subjectToken(customer), { actor_token: old })).toMatchObject({ body: stepUp })
+})
+
+test('protected customers are asked first, others are not; without their approval nobody does more than read', async () => {
+  const [customer, guarded] = [await person('customer'), await person('customer', 'protected-customer')]
+  const before = await issuer.subjectToken(guarded)
+  await use('approval_for_protected_customers', 'read_only_without_approval')
+  expect(await mint(guarded)).toMatchObject({ status: 202, body: { status: 'pending' } })
+  expect(await act(before)).toMatchObject({
+    status: 400,
+    body: { error: 'access_denied', reason: 'approval_required' },
+  })
+  const answer = await act(await issuer.subjectToken(customer))
+  expect(answer.status).toBe(200)
+  expect((await issuer.verify(answer.body.access_token, orders))['access']).toBe('read')
 })
 
 test('no impersonation without a reason and a ticket, also with a token from before the rule', async () => {

@@ -1,9 +1,9 @@
 import type { Mutation } from '../../base/mutate.ts'
-import { endAccessOfUser } from '../authorizations/end.ts'
+import { endSessionsOfUser } from '../impersonations/impersonation-store.ts'
+import { recordEnded } from '../impersonations/operations.ts'
 import { removeOpaqueTokens } from '../opaque-token-store.ts'
 import { type NewRevocation, revoke } from '../revocations/revocation-store.ts'
-import { endSessionsOfUser } from './impersonation-store.ts'
-import { recordEnded } from './operations.ts'
+import { endAccessOfUser } from './end.ts'
 
 /**
  * Ends everything a user can do, and everything others do as that user, in the transaction that suspends or deletes the

@@ -1,7 +1,7 @@
 import { isDatabaseUnavailable } from '../../platform/database/database-unavailable.ts'
 import { AppError } from '../../platform/problem.ts'
-import type { PageProblem } from '../pages/index.ts'
-import { FormError } from './forms/read-form.ts'
+import { FormError } from '../base/read-form.ts'
+import type { PageProblem } from './error.ts'
 
 /** What a request is answered with instead of going on. */
 export class Refusal extends Error {

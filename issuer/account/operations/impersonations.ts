@@ -1,0 +1,82 @@
+import { type Query, queryOf } from '../../../platform/database/database.ts'
+import { unknownId } from '../../base/errors/not-found.ts'
+import { problem } from '../../base/errors/problems.ts'
+import {
+  decideRequest,
+  findRequestsOf,
+  type RequestRow,
+  type SeenRequest,
+} from '../../tokens/impersonation-requests/request-store.ts'
+import { requestEvent } from '../../tokens/impersonation-requests/requests.ts'
+import { endSessionOfSubject } from '../../tokens/impersonations/impersonation-store.ts'
+import { recordEnded } from '../../tokens/impersonations/operations.ts'
+import { findImpersonationsOf, type SeenImpersonation } from '../../tokens/impersonations/seen-store.ts'
+import { type ChangeAccount, requireReadable } from '../change.ts'
+import type { AccountContext, AccountPerson } from '../person.ts'
+
+/** What a person lets somebody do who asks to act as them. */
+export interface Agreement {
+  /** The one that they were shown, so that they agree to nothing else. */
+  number: string
+  readOnly?: boolean | undefined
+  /** In seconds, from the exchange on. */
+  maxTtl?: number | undefined
+}
+
+const always = { fields: [] } as const
+
+/** Who asks to act as a person, who has, and how they end it: theirs wherever people look after their accounts. */
+export const accountImpersonationOperations = ({ query, change }: { query: Query; change: ChangeAccount }) => {
+  const decide = (
+    context: AccountContext,
+    requestId: string,
+    { number, ...decision }: Parameters<typeof decideRequest>[2] & { number?: string },
+  ): Promise<void> =>
+    change(context, { ...always, reauthenticated: decision.decision === 'approved' }, async (mutation) => {
+      const { trx, record } = mutation
+      const { userId } = context.person
+      const [asked] = await findRequestsOf(queryOf(trx), userId, requestId)
+      if (!asked) throw unknownId(requestId)
+      if (number !== undefined && number !== asked.number) throw problem('impersonation.number_mismatch')
+      const row: RequestRow | undefined = await decideRequest(trx, { id: requestId, userId }, decision)
+      if (!row) throw problem('impersonation.request_not_pending', { data: { status: asked.status } })
+      const { readOnly, maxTtl } = row
+      mutation.note({ userId, details: { requestId, ...(decision.decision === 'approved' && { readOnly, maxTtl }) } })
+      await record(
+        requestEvent(decision.decision === 'approved' ? 'Impersonation.Approved' : 'Impersonation.Refused', row),
+      )
+    })
+
+  return {
+    /** Newest first, 100 at most. */
+    async requests(person: AccountPerson): Promise<SeenRequest[]> {
+      await requireReadable(query, person, always)
+      return findRequestsOf(query, person.userId)
+    },
+
+    /** Throws 404, 409 when it is not pending any more, 422 for another number, 401 without a fresh proof. */
+    approve: (context: AccountContext, requestId: string, agreement: Agreement): Promise<void> =>
+      decide(context, requestId, { decision: 'approved', ...agreement }),
+
+    /** Throws 404, 409 when it is not pending any more. */
+    refuse: (context: AccountContext, requestId: string): Promise<void> =>
+      decide(context, requestId, { decision: 'refused' }),
+
+    /** Who acted, newest first, 100 at most. */
+    async list(person: AccountPerson): Promise<SeenImpersonation[]> {
+      await requireReadable(query, person, always)
+      return findImpersonationsOf(query, person.userId)
+    },
+
+    /** At once, at every gateway. What has ended stays as it ended. Throws 404. */
+    end: (context: AccountContext, id: string): Promise<void> =>
+      change(context, always, async (mutation) => {
+        const { userId } = context.person
+        const ended = await endSessionOfSubject(mutation.trx, id, userId)
+        mutation.note({ userId, details: { impersonationId: id } })
+        if (ended) return recordEnded(mutation, [ended])
+        if ((await findImpersonationsOf(queryOf(mutation.trx), userId, id)).length === 0) throw unknownId(id)
+      }),
+  }
+}
+export type AccountImpersonations = ReturnType<typeof accountImpersonationOperations>

@@ -1,0 +1,120 @@
+import type { Database } from '../../platform/database/database.ts'
+import type { Envelope } from '../../platform/envelope.ts'
+import type { SignInExperience } from '../directory/sign-in-experience/sign-in-experience.ts'
+import { assertionOf, type FederatedAssertion } from './providers/assertion.ts'
+import { FederationError } from './providers/federation-error.ts'
+import { createIdentityProviderStore, type IdentityProvider } from './providers/identity-provider-store.ts'
+import { toOffered } from './providers/offered.ts'
+import { createProviderRequests, type ProviderRequestOptions, type ProviderRequests } from './providers/outbound.ts'
+import { createProtocols, isConfigured, type Protocol } from './providers/protocols.ts'
+
+export type { FederationFault } from './providers/federation-error.ts'
+export { type FederatedAssertion, FederationError }
+
+/** What pages show of a connector. */
+export interface OfferedConnector {
+  id: string
+  kind: 'social' | 'sso'
+  /** How identities name the provider: `google`. Of an enterprise connector its id. */
+  target: string
+  /** In English, or as the operator named it. */
+  name: string
+  /** `https:` only. */
+  logo?: string
+  darkLogo?: string
+  /** Of an enterprise connector, in lower case. */
+  domains: readonly string[]
+  /** The profile is taken over at every sign-in, not only at the first. */
+  syncProfile: boolean
+}
+
+export interface BeginFederation {
+  /** `BASE_URL/callback/<connectorId>`: every connector has one of its own (RFC 9700 §4.4.2.1). */
+  redirectUri: string
+  /** Unguessable, bound to the browser by the caller. */
+  state: string
+  loginHint?: string | undefined
+}
+
+export interface CompleteFederation {
+  /** As `begin` answered it. */
+  kept: unknown
+  /** Of the callback: query, or the form of a provider that posts. */
+  parameters: URLSearchParams
+  /** That of `begin`. */
+  redirectUri: string
+}
+
+/** People whom identity providers know. */
+export interface Federation {
+  /**
+   * Where the browser goes, and what `complete` needs again: JSON, secret, good for one answer. Throws
+   * `FederationError`, as `complete` does.
+   */
+  begin(connectorId: string, request: BeginFederation): Promise<{ url: string; kept: Record<string, unknown> }>
+  complete(connectorId: string, answer: CompleteFederation): Promise<FederatedAssertion>
+  /** The social connectors of the sign-in page of an application, in the order of the settings. */
+  offered(page: { clientId?: string | undefined }): Promise<OfferedConnector[]>
+  /**
+   * The enterprise connector that owns a domain (the part of an address behind the `@`). Undefined too while single
+   * sign-on is off (`singleSignOnEnabled`).
+   */
+  byDomain(domain: string): Promise<OfferedConnector | undefined>
+  /** Undefined too when it is not configured yet. */
+  get(connectorId: string): Promise<OfferedConnector | undefined>
+  /** Why its configuration cannot work now; reads what the provider publishes. Throws `FederationError`. */
+  check(provider: IdentityProvider): Promise<void>
+  close(): Promise<void>
+}
+
+export interface FederationDependencies {
+  database: Pick<Database, 'query'>
+  envelope: Envelope
+  experience: () => SignInExperience
+  /** How providers are reached. */
+  outbound: ProviderRequestOptions
+  /** Connectors that know whoever they are told. Tests only. */
+  mocks: boolean
+  now: () => Date
+}
+
+export const createFederation = (dependencies: FederationDependencies): Federation => {
+  const { database, envelope, experience, mocks, now } = dependencies
+  const store = createIdentityProviderStore(envelope)
+  const requests: ProviderRequests = createProviderRequests(dependencies.outbound)
+  const protocolOf = createProtocols({ requests, mocks, now })
+
+  const usable = (row: IdentityProvider | undefined) =>
+    row !== undefined && isConfigured(row, { mocks }) ? toOffered(row) : undefined
+
+  const open = async (connectorId: string): Promise<{ row: IdentityProvider; protocol: Protocol }> => {
+    const row = await store.find(database.query, connectorId)
+    if (row === undefined) throw new FederationError('connector_not_found', 'There is no such connector.')
+    return { row, protocol: protocolOf(row) }
+  }
+
+  return {
+    async begin(connectorId, request) {
+      const { protocol } = await open(connectorId)
+      return protocol.begin(request)
+    },
+    async complete(connectorId, answer) {
+      const { row, protocol } = await open(connectorId)
+      const { claims, ...says } = await protocol.complete(answer)
+      return assertionOf({ ...row, target: row.target ?? row.id }, claims, says)
+    },
+    async offered() {
+      const targets = experience().socialSignInConnectorTargets
+      if (targets.length === 0) return []
+      const rows = await store.ofTargets(database.query, targets)
+      return rows.map(usable).filter((connector) => connector !== undefined)
+    },
+    async byDomain(domain) {
+      if (!experience().singleSignOnEnabled) return undefined
+      return usable(await store.ofDomain(database.query, domain.toLowerCase()))
+    },
+    get: async (connectorId) => usable(await store.find(database.query, connectorId)),
+    check: (provider) => protocolOf(provider).check(),
+    close: () => requests.close(),
+  }
+}

@@ -1,0 +1,45 @@
+import type { Query } from '../../platform/database/database.ts'
+import type { Recording } from '../base/recording.ts'
+import { joinByConnector } from '../directory/organizations/jit/join.ts'
+import { adoptAddress, findHolder, linkIdentity, syncProfile } from './identity-store.ts'
+import { authenticating, type Proof } from './proofs.ts'
+
+/** It is somebody else's. */
+export class IdentityTaken extends Error {
+  override readonly name = 'IdentityTaken'
+}
+
+export interface Bound {
+  /** The person is another than before. */
+  isChanged: boolean
+  /** A password of before is gone, and what it opened has to end. */
+  isPasswordVoid: boolean
+}
+
+/**
+ * Makes the identities of these proofs the person's, takes over what the providers say, and lets an enterprise's people
+ * into its organizations. Throws `IdentityTaken`, or what the database says of one that somebody gets just now.
+ */
+export const bindIdentities = async (
+  recording: Recording & { trx: Query },
+  userId: string,
+  proofs: readonly Proof[],
+): Promise<Bound> => {
+  const { trx } = recording
+  const bound: Bound = { isChanged: false, isPasswordVoid: false }
+  const isPasswordShown = authenticating(proofs).some(({ kind }) => kind === 'password')
+  for (const identity of proofs.flatMap(({ data }) => data.federated ?? [])) {
+    const holder = await findHolder(trx, identity)
+    if (holder !== undefined && holder !== userId) throw new IdentityTaken()
+    if (holder === undefined) {
+      await linkIdentity(trx, userId, identity)
+      bound.isChanged = true
+      const { email } = identity
+      const adopted = email === undefined ? undefined : await adoptAddress(trx, userId, { email, isPasswordShown })
+      if (adopted?.isPasswordVoid) bound.isPasswordVoid = true
+    }
+    if (identity.syncProfile && (await syncProfile(trx, userId, identity))) bound.isChanged = true
+    if (identity.kind === 'sso') await joinByConnector(recording, { userId, ssoConnectorId: identity.connectorId })
+  }
+  return bound
+}

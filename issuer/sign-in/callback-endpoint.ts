@@ -1,0 +1,102 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Logger } from '../../platform/logger.ts'
+import type { Metrics } from '../../platform/metrics.ts'
+import { logFault } from '../base/errors/log-fault.ts'
+import { callbackPath, type FederatedProofs, type FederationAnswered } from '../interaction/federated-proof.ts'
+import { interactionPath } from '../interaction/interactions.ts'
+import { redirectBrowser } from '../interaction/send-authorization-response.ts'
+import type { Visitor, VisitorOf } from '../interaction/visitor.ts'
+import { type Brandings, errorPage, type LocaleOf, type PageProblem, sendPage } from '../pages/index.ts'
+import { Refusal, refusalOf } from '../pages/refusal.ts'
+import { type Form, readForm } from './forms/read-form.ts'
+import type { PageEndpoint } from './sign-in-endpoint.ts'
+import { signInsCounter } from './sign-ins-counter.ts'
+
+export interface CallbackDependencies {
+  federated: Pick<FederatedProofs, 'answer'>
+  /** What a page of another site posted, for 60 s and once. Absent: posts are refused. */
+  keptPosts: KeptPosts | undefined
+  visitorOf: VisitorOf
+  brandings: Brandings
+  localeOf: LocaleOf
+  /** Where browsers reach the issuer. */
+  baseUrl: string
+  logger: Logger
+  metrics: Metrics
+}
+
+export interface KeptPosts {
+  /** Answers what takes it. Throws 429. */
+  keep(parameters: Form, visitor: Visitor): Promise<string>
+  take(id: string): Promise<Form | undefined>
+}
+
+const keptParameter = 'request_uri'
+
+/**
+ * `GET|POST /callback/<connector>`: where an identity provider sends the browser back to. A provider that posts does so
+ * from another site, without our cookies (SameSite=Lax): what it posted waits, and the browser comes again by GET.
+ */
+export const createCallbackEndpoint = (dependencies: CallbackDependencies): PageEndpoint => {
+  const { federated, keptPosts, visitorOf, brandings, localeOf, baseUrl, logger, metrics } = dependencies
+  const counter = signInsCounter(metrics)
+  const secure = baseUrl.startsWith('https:')
+
+  const post = async (request: IncomingMessage, response: ServerResponse) => {
+    if (!keptPosts) throw new Refusal('invalid_request', 405, { headers: { Allow: 'GET' } })
+    const { pathname } = placeOf(request)
+    const kept = await keptPosts.keep(await readForm(request), visitorOf(request))
+    redirectBrowser(response, `${pathname}?${new URLSearchParams({ [keptParameter]: kept })}`)
+  }
+
+  const get = async (request: IncomingMessage, response: ServerResponse) => {
+    const { connectorId, parameters } = placeOf(request)
+    const kept = parameters.get(keptParameter)
+    const posted = kept === null || !keptPosts ? undefined : await keptPosts.take(kept)
+    const answer = posted ? parametersOf(posted) : parameters
+    const answered = await federated.answer(connectorId, visitorOf(request), answer)
+    counter.inc({ proof: 'federated', outcome: answered.outcome })
+    if (answered.outcome !== 'go_on') throw new Refusal(refusals[answered.outcome], 400)
+    redirectBrowser(response, interactionPath(answered.interactionId))
+  }
+
+  const methods = new Map([
+    ['GET', get],
+    ['POST', post],
+  ])
+
+  return async (request, response, requestId) => {
+    try {
+      const handle = methods.get(request.method ?? '')
+      if (!handle) throw new Refusal('invalid_request', 405, { headers: { Allow: [...methods.keys()].join(', ') } })
+      await handle(request, response)
+    } catch (error) {
+      const refusal = refusalOf(error)
+      const { problem, status, headers } = refusal
+      if (status >= 500) logFault(logger, refusal, { requestId }, 'the answer of a provider was not taken')
+      if (response.headersSent || response.destroyed) return void response.destroy()
+      const branding = await brandings.of(undefined)
+      const locale = localeOf({ acceptLanguage: request.headers['accept-language'] })
+      sendPage(response, status, errorPage({ locale, problem, requestId }), { headers, secure, branding })
+    }
+  }
+}
+
+const parametersOf = (form: Form): URLSearchParams => {
+  const parameters = new URLSearchParams()
+  for (const [name, values] of form) for (const value of values) parameters.append(name, value)
+  return parameters
+}
+
+const refusals: Readonly<Record<Exclude<FederationAnswered['outcome'], 'go_on'>, PageProblem>> = {
+  refused: 'invalid_request',
+  other_browser: 'other_browser',
+}
+
+/** Throws 404 for a path that is no connector's. */
+const placeOf = ({ url = '/' }: IncomingMessage) => {
+  const { pathname, searchParams } = new URL(url, 'http://issuer')
+  const connectorId = /^\/callback\/([\w-]{1,128})$/.exec(pathname)?.[1]
+  if (connectorId === undefined) throw new Refusal('not_found', 404)
+  return { connectorId, parameters: searchParams, pathname: callbackPath(connectorId) }
+}
