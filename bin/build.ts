@@ -32,7 +32,18 @@ const build = async (target: string): Promise<void> => {
 }
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const areas = ['bin', 'deliveries', 'events', 'gateway', 'issuer', 'migrations', 'platform', 'policies', 'relay']
+const areas = [
+  'bin',
+  'deliveries',
+  'events',
+  'gateway',
+  'issuer',
+  'migrations',
+  'platform',
+  'policies',
+  'relay',
+  'testing',
+]
 
 /**
  * Files beside the code: what ships with it, and what only the sources need. Anything else must be put into one of the

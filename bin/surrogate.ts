@@ -66,9 +66,15 @@ const commands: Record<string, Command> = {
     load: async () => (await import('./commands/demo.ts')).demoCommand,
   },
   login: {
-    usage: 'login --client <id> --user <name> --redirect-uri <uri> [--issuer <url>] [--resource <uri>] [--json]',
-    summary: 'signs a person in over the pages of an issuer, and shows every step and the tokens',
+    usage: 'login --client <id> [--issuer <url>] [--resource <uri>] [--user <name> --redirect-uri <uri>] [--json]',
+    summary: 'signs you in by a code for your browser; with --user it walks the pages itself, and shows every step',
     more: [
+      'Without --user it prints an address and a code, waits until you have allowed it there, and keeps the tokens for',
+      'surrogate token, in surrogate/logins.json of XDG_CONFIG_HOME (~/.config). The application has isDeviceFlow.',
+      '  --scope <names>      "openid profile offline_access" by default',
+      '  --resource <uri>     may be repeated; tokens are for the first',
+      '',
+      'With --user <name> --redirect-uri <uri> it is browser and application at once, and keeps nothing:',
       '  --scope <names>, --prompt, --acr, --max-age <value>   of the request; the scope is "openid profile" by default',
       '  --resource <uri>                                      may be repeated; the token is for the first',
       '  --password-file <file>                                else LOGIN_PASSWORD, else it is asked for; - reads it',
@@ -89,6 +95,16 @@ const commands: Record<string, Command> = {
       '  --json                                                input, decision and rules as data',
     ],
     load: async () => (await import('./commands/login.ts')).loginCommand,
+  },
+  token: {
+    usage: 'token [--issuer <url>] [--resource <uri>]',
+    summary: 'prints an access token of whoever signed in with login, a fresh one where needed',
+    load: async () => (await import('./commands/token.ts')).tokenCommand,
+  },
+  logout: {
+    usage: 'logout [--issuer <url>]',
+    summary: 'gives up and forgets what login has kept',
+    load: async () => (await import('./commands/logout.ts')).logoutCommand,
   },
   keys: {
     usage: 'keys list | rotate [--now] [--algorithm ES256|EdDSA|RS256 | --id-tokens] | reencrypt',

@@ -10,6 +10,10 @@ export interface IssuerEndpoints {
   token: Endpoint
   authorization: Endpoint
   pushedAuthorization: Endpoint
+  /** RFC 8628 */
+  deviceAuthorization: Endpoint
+  /** The page where the code of a device is entered. */
+  device: Endpoint
   introspection: Endpoint
   revocation: Endpoint
   userinfo: Endpoint
@@ -65,6 +69,8 @@ export const createIssuerApp = (
   const endpointsByPath: Readonly<Record<string, Readonly<Record<string, Endpoint>>>> = {
     '/oidc/auth': { GET: endpoints.authorization, POST: endpoints.authorization },
     '/oidc/request': forPages(['POST'], endpoints.pushedAuthorization),
+    '/oidc/device/auth': { POST: endpoints.deviceAuthorization },
+    '/device': { GET: endpoints.device, HEAD: endpoints.device, POST: endpoints.device },
     '/oidc/token': forPages(['POST'], endpoints.token),
     // Only for clients that can keep a secret, so for no page.
     '/oidc/token/introspection': { POST: endpoints.introspection },

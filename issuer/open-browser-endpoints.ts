@@ -23,11 +23,12 @@ import { openSignIn } from './open-sign-in.ts'
 import { createAssetEndpoint, createBrandings, createLocaleOf } from './pages/index.ts'
 import type { Endpoint } from './protocol/answers.ts'
 import { createAuthorizationEndpoint } from './protocol/authorization/authorization-endpoint.ts'
-import { createCheckRequest } from './protocol/authorization/checks.ts'
+import { createCheckDeviceRequest, createCheckRequest } from './protocol/authorization/checks.ts'
 import { createPushedAuthorizationEndpoint } from './protocol/authorization/pushed-authorization-endpoint.ts'
 import { createPushedRequests } from './protocol/authorization/pushed-requests.ts'
 import type { AuthenticateClient } from './protocol/clients/authenticate-client.ts'
 import { nearestIndicator } from './protocol/clients/token-request-store.ts'
+import { createDeviceAuthorizationEndpoint } from './protocol/device-authorization/device-authorization-endpoint.ts'
 import { createEndSessionEndpoints } from './protocol/end-session/end-session.ts'
 import type { Proofs } from './tokens/dpop/proofs.ts'
 import { createIdTokenHintVerifier } from './tokens/id-token-hint.ts'
@@ -74,6 +75,10 @@ export interface BrowserDependencies {
 export interface BrowserEndpoints {
   authorization: Endpoint
   pushedAuthorization: Endpoint
+  /** Where devices ask. */
+  deviceAuthorization: Endpoint
+  /** Where their people enter the code. */
+  device: Endpoint
   /** The pages of signing in. */
   signIn: Endpoint
   /** The pages of a person's account. */
@@ -105,26 +110,27 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
   const brandings = createBrandings({ settings, logger })
   const localeOf = createLocaleOf(settings.experience)
   const { authenticateClient, clientAddress } = dependencies
-  const { interactions, signInEndpoint, experienceEndpoint, resumeEndpoint, callbackEndpoint } = await openSignIn({
-    ...dependencies,
-    cookies,
-    visitorOf,
-    settings: settings.experience,
-    brandings,
-    signInPagesOf: async (clientId) =>
-      (await settings.ofApplication(clientId))?.signInPages ?? settings.experience().signInPages,
-    localeOf,
-    sessionLimits: async () => settings.session(),
-    policy: dependencies.signInPolicy,
-    keptPosts: {
-      async keep(parameters, { origin }) {
-        await limits.storedRequestFrom?.(origin.ip)
-        return pushedRequests.post(parameters)
+  const { interactions, signInEndpoint, experienceEndpoint, resumeEndpoint, callbackEndpoint, deviceEndpoint } =
+    await openSignIn({
+      ...dependencies,
+      cookies,
+      visitorOf,
+      settings: settings.experience,
+      brandings,
+      signInPagesOf: async (clientId) =>
+        (await settings.ofApplication(clientId))?.signInPages ?? settings.experience().signInPages,
+      localeOf,
+      sessionLimits: async () => settings.session(),
+      policy: dependencies.signInPolicy,
+      keptPosts: {
+        async keep(parameters, { origin }) {
+          await limits.storedRequestFrom?.(origin.ip)
+          return pushedRequests.post(parameters)
+        },
+        // It belongs to no client and to no browser; what is in it does.
+        take: async (id) => (await pushedRequests.use(id, { clientId: '', browser: '' }))?.parameters,
       },
-      // It belongs to no client and to no browser; what is in it does.
-      take: async (id) => (await pushedRequests.use(id, { clientId: '', browser: '' }))?.parameters,
-    },
-  })
+    })
 
   return {
     authorization: createAuthorizationEndpoint({
@@ -151,6 +157,12 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
       addressOf: clientAddress,
       logger,
     }),
+    deviceAuthorization: createDeviceAuthorizationEndpoint({
+      ...{ query, hmac, authenticateClient, limits, baseUrl, logger },
+      checkRequest: createCheckDeviceRequest({ nearestIndicator: (indicator) => nearestIndicator(query, indicator) }),
+      addressOf: clientAddress,
+    }),
+    device: deviceEndpoint,
     signIn: signInEndpoint,
     account: createAccountEndpoint({
       ...{ query, hmac, interactions, cookies, visitorOf, brandings, localeOf, baseUrl, logger },

@@ -152,7 +152,7 @@ export const openEndpoints = async (
     outbound: { allowedNetworks: messageConfig.allowedNetworks },
     mocks: messageConfig.mockFolder !== undefined,
   })
-  onStop('federation', () => federation.close())
+  onStop('identity providers', () => federation.close())
   const messages = createMessages({
     ...{ query: database.query, senderOf: settings.sender, envelope, hmac, config: messageConfig, baseUrl, events },
     looks: {
@@ -217,6 +217,7 @@ export const openEndpoints = async (
     notifyOwner,
     messageConfig,
     testMessages: messages,
+    federation,
   })
   const management = createManagementApi({
     routes: [...managementRoutes, ...accountRoutes(account)],

@@ -5,6 +5,7 @@ import { createInteractionOperations, type InteractionOperationsDependencies } f
 import type { VisitorOf } from './interaction/visitor.ts'
 import type { Brandings, LocaleOf } from './pages/index.ts'
 import { type CallbackDependencies, createCallbackEndpoint } from './sign-in/callback-endpoint.ts'
+import { createDeviceEndpoint } from './sign-in/device/device-endpoint.ts'
 import { createExperienceEndpoint } from './sign-in/experience/experience-endpoint.ts'
 import type { SignInPagesOf } from './sign-in/experience/origins.ts'
 import { createResumeEndpoint } from './sign-in/experience/resume-endpoint.ts'
@@ -30,6 +31,8 @@ export interface SignInEndpoints {
   signInEndpoint: PageEndpoint
   /** `/api/experience/…` */
   experienceEndpoint: PageEndpoint
+  /** `/device` */
+  deviceEndpoint: PageEndpoint
   /** `GET /oidc/auth/<id>` */
   resumeEndpoint: PageEndpoint
   /** `GET|POST /callback/<connector>` */
@@ -45,9 +48,14 @@ export const openSignIn = async (dependencies: SignInDependencies): Promise<Sign
   const { query } = database
   const operations = await createInteractionOperations(dependencies)
   const { standingOf, noteBlocked, federated } = operations
+  const interactions = createInteractions({
+    ...{ database, cookies, interactionsPerAddress, settings, standingOf, noteBlocked, federated, signInPagesOf },
+  })
   return {
-    interactions: createInteractions({
-      ...{ database, cookies, interactionsPerAddress, settings, standingOf, noteBlocked, federated, signInPagesOf },
+    interactions,
+    deviceEndpoint: createDeviceEndpoint({
+      ...{ query, hmac, interactions, cookies, visitorOf, brandings, localeOf, baseUrl, logger },
+      audit: dependencies.audit,
     }),
     signInEndpoint: createSignInEndpoint({
       ...{

@@ -44,10 +44,10 @@ DELETE FROM connectors WHERE type = 'Social';
 CREATE TABLE identity_provider_requests (
   provider_id varchar(21) NOT NULL REFERENCES identity_providers ON DELETE CASCADE,
   -- SHA-256.
-  state       bytea       NOT NULL,
+  state_digest bytea      NOT NULL,
   sealed      bytea       NOT NULL,
   expires_at  timestamptz NOT NULL,
-  PRIMARY KEY (provider_id, state)
+  PRIMARY KEY (provider_id, state_digest)
 );
 CREATE INDEX identity_provider_requests_by_expiry ON identity_provider_requests (expires_at);
 

@@ -38,6 +38,7 @@ import { accountSignIns } from './0038-account-sign-ins.ts'
 import { identityProviders } from './0039-identity-providers.ts'
 import { logouts } from './0041-logouts.ts'
 import { dpop } from './0042-dpop.ts'
+import { deviceCodes } from './0043-device-codes.ts'
 import { impersonationRequests } from './0044-impersonation-requests.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
@@ -81,5 +82,6 @@ export const migrations: readonly Migration[] = [
   identityProviders,
   logouts,
   dpop,
+  deviceCodes,
   impersonationRequests,
 ]

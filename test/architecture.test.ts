@@ -14,7 +14,9 @@ const areas: Record<string, readonly string[]> = {
   deliveries: ['platform', 'events'],
   issuer: ['platform', 'policies', 'events', 'deliveries'],
   relay: ['platform', 'events', 'deliveries'],
-  bin: ['platform', 'policies', 'gateway', 'events', 'deliveries', 'issuer', 'relay', 'migrations'],
+  // A browser and an application, for the command line and for tests of integrators.
+  testing: ['platform', 'issuer'],
+  bin: ['platform', 'policies', 'gateway', 'events', 'deliveries', 'issuer', 'relay', 'migrations', 'testing'],
 }
 
 /** In a table of floors: where the roof is, if something stands above it. */

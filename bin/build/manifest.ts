@@ -9,6 +9,7 @@ export const publicEntries: Readonly<Record<string, string>> = {
   './custom-claims': 'issuer/claims/custom-claims',
   './webhooks': 'events/webhooks',
   './policy-engine': 'policies/policy-engine',
+  './testing': 'testing/index',
 }
 
 /**

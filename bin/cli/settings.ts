@@ -44,6 +44,9 @@ const outbox = {
   MESSAGE_OUTBOX: setting.text().optional(),
 }
 
+/** What `surrogate login` keeps. */
+const logins = { XDG_CONFIG_HOME: setting.text().optional() }
+
 export const settings = {
   start: z.object({
     ...common,
@@ -99,7 +102,10 @@ export const settings = {
     KEY_ENCRYPTION_KEY: setting.key().optional(),
     KEY_ENCRYPTION_KEY_PREVIOUS: setting.key().optional(),
   }),
+  token: z.object(logins),
+  logout: z.object(logins),
   login: z.object({
+    ...logins,
     LOGIN_PASSWORD: setting.secret().optional(),
     LOGIN_CLIENT_SECRET: setting.secret().optional(),
     /** From here on for `login explain`. What it prints can be read when it logs only what goes wrong. */

@@ -1,17 +1,21 @@
 import { loadConfig } from '../../platform/config.ts'
 import { Secret } from '../../platform/secret.ts'
 import { StartupError } from '../../platform/startup-error.ts'
+import { createBrowser, type Hop, hopLine } from '../../testing/browser.ts'
+import { codesFrom } from '../../testing/message-codes.ts'
+import { type SignedIn, SignInFailed, type SignInOptions, signIn } from '../../testing/sign-in.ts'
 import { parseOptions } from '../cli/options.ts'
 import { settings } from '../cli/settings.ts'
-import { createBrowser, type Hop, hopLine } from '../login/browser.ts'
 import { explainCommand } from '../login/explain.ts'
-import { codesFrom } from '../login/message-codes.ts'
+import { signInOnDevice } from '../login/on-device.ts'
 import { askPassword, secretFile } from '../login/password.ts'
-import { type SignedIn, SignInFailed, type SignInOptions, signIn } from '../login/sign-in.ts'
+import { storedLogins } from '../login/stored-logins.ts'
 
 /**
- * `surrogate login`: signs a person in over the issuer's pages and shows every step and the tokens. 0 done, 1 the
- * sign-in was refused or something is not as it should be. `surrogate login explain` says why rules decide as they do.
+ * `surrogate login`: signs in whoever sits before it, in a browser of theirs, and keeps the tokens for `surrogate
+ * token`. With `--user` it is the browser itself: it signs that person in over the issuer's pages and shows every step
+ * and the tokens. 0 done, 1 the sign-in was refused or something is not as it should be. `surrogate login explain` says
+ * why rules decide as they do.
  */
 export const loginCommand = async (args: readonly string[]): Promise<number> => {
   if (args[0] === 'explain') return explainCommand(args.slice(1))
@@ -20,7 +24,7 @@ export const loginCommand = async (args: readonly string[]): Promise<number> => 
     client: { type: 'string' },
     user: { type: 'string' },
     'redirect-uri': { type: 'string' },
-    scope: { type: 'string', default: 'openid profile' },
+    scope: { type: 'string' },
     resource: { type: 'string', multiple: true, default: [] },
     prompt: { type: 'string' },
     acr: { type: 'string' },
@@ -32,6 +36,7 @@ export const loginCommand = async (args: readonly string[]): Promise<number> => 
     'codes-from': { type: 'string' },
     json: { type: 'boolean', default: false },
   })
+  if (values.user === undefined) return loginOnDevice(values)
   const { LOGIN_PASSWORD, LOGIN_CLIENT_SECRET } = loadConfig(settings.login, process.env)
   const issuer = issuerAddress(values.issuer)
   const clientId = needed(values.client, '--client', 'the id of an application')
@@ -58,7 +63,7 @@ export const loginCommand = async (args: readonly string[]): Promise<number> => 
     redirectUri,
     user,
     password,
-    scope: values.scope,
+    scope: values.scope ?? 'openid profile',
     resources: values.resource,
     parameters: { prompt: values.prompt, acr_values: values.acr, max_age: values['max-age'] },
     consent: values.consent,
@@ -75,6 +80,49 @@ export const loginCommand = async (args: readonly string[]): Promise<number> => 
     if (!(error instanceof SignInFailed)) throw error
     if (values.json) say(JSON.stringify({ ok: false, hops, problem: error.message }, null, 2))
     else say(`\n✗ ${error.message}`)
+    return 1
+  }
+}
+
+/** What belongs to the walk over the pages. */
+const ofPages = ['redirect-uri', 'prompt', 'acr', 'max-age', 'password-file', 'client-secret-file'] as const
+
+const loginOnDevice = async (
+  values: Partial<Record<(typeof ofPages)[number], string>> & {
+    issuer: string
+    client?: string | undefined
+    scope?: string | undefined
+    resource: string[]
+    json: boolean
+  },
+): Promise<number> => {
+  const foreign = ofPages.find((name) => values[name] !== undefined)
+  if (foreign !== undefined) throw new StartupError(`--${foreign} needs --user.`, { hint: usage })
+  const address = issuerAddress(values.issuer)
+  const clientId = needed(values.client, '--client', 'the id of an application with isDeviceFlow')
+  const logins = storedLogins(loadConfig(settings.login, process.env))
+  const say = (line: string) => void process.stderr.write(`${line}\n`)
+  try {
+    const login = await signInOnDevice({
+      issuer: address,
+      clientId,
+      scope: values.scope ?? 'openid profile offline_access',
+      resources: values.resource,
+      tell(asked) {
+        say(`Open ${asked.verification_uri} in a browser and enter the code:\n\n    ${asked.user_code}\n`)
+        if (asked.verification_uri_complete) say(`Or open ${asked.verification_uri_complete} and compare it.`)
+      },
+      browser: createBrowser({ onHop: () => {} }),
+    })
+    await logins.save(login)
+    const { issuer, subject } = login
+    if (values.json) process.stdout.write(`${JSON.stringify({ ok: true, issuer, clientId, subject })}\n`)
+    else process.stdout.write(`Signed in at ${issuer}${subject === undefined ? '' : ` as ${subject}`}.\n`)
+    return 0
+  } catch (error) {
+    if (!(error instanceof SignInFailed)) throw error
+    if (values.json) process.stdout.write(`${JSON.stringify({ ok: false, problem: error.message })}\n`)
+    else say(`✗ ${error.message}`)
     return 1
   }
 }

@@ -1,10 +1,14 @@
 import { accountCenterRoutes } from '../account/account-center-router.ts'
 import type { Route } from '../base/route.ts'
 import { type ClaimsRouteDependencies, claimsRoutes } from '../claims/router.ts'
+import { connectorIdentitiesRoutes } from '../connectors/identities-router.ts'
 import type { ConnectorDependencies } from '../connectors/operations.ts'
 import { connectorsRoutes } from '../connectors/router.ts'
+import { ssoConnectorsRoutes } from '../connectors/sso/router.ts'
 import { applicationsRoutes } from '../directory/applications/router.ts'
 import { type AssetDependencies, assetsRoutes } from '../directory/assets/router.ts'
+import type { ConsentDependencies } from '../directory/consents/operations.ts'
+import { consentsRoutes } from '../directory/consents/router.ts'
 import { type EventFeedDependencies, eventsRoutes } from '../directory/events/router.ts'
 import { type HookDependencies, hooksRoutes } from '../directory/hooks/router.ts'
 import { logsRoutes } from '../directory/logs/router.ts'
@@ -44,6 +48,7 @@ export type RouteDependencies = UserDependencies &
   HookDependencies &
   EventFeedDependencies &
   UserSessionDependencies &
+  ConsentDependencies &
   ClaimsRouteDependencies &
   KeyDependencies &
   IdTokenConfigDependencies &
@@ -63,6 +68,7 @@ const routers = [
   resourcesRoutes,
   rolesRoutes,
   applicationsRoutes,
+  consentsRoutes,
   roleAssignmentsRoutes,
   organizationsRoutes,
   membersRoutes,
@@ -84,6 +90,8 @@ const routers = [
   signInExperienceRoutes,
   previewRoutes,
   connectorsRoutes,
+  ssoConnectorsRoutes,
+  connectorIdentitiesRoutes,
   accountCenterRoutes,
 ]
 

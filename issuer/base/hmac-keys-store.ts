@@ -11,6 +11,7 @@ const purposes = [
   'plausible-credentials',
   'message-limits',
   'verification-codes',
+  'user-codes',
   'captcha',
   'dpop-nonces',
 ] as const

@@ -38,7 +38,11 @@ const userColumns = `u.id, u.username, u.primary_email AS "primaryEmail", u.prim
   u.custom_data AS "customData", u.identities, u.profile, u.application_id AS "applicationId",
   ${milliseconds('u.last_sign_in_at')} AS "lastSignInAt", ${milliseconds('u.created_at')} AS "createdAt",
   ${milliseconds('u.updated_at')} AS "updatedAt", u.is_suspended AS "isSuspended", u.password_digest IS NOT NULL AS "hasPassword",
-  '[]'::json AS "ssoIdentities", '[]'::json AS "mfaVerificationFactors",
+  ${list(
+    `json_build_object('ssoConnectorId', i.provider_id, 'issuer', i.issuer, 'identityId', i.subject, 'detail', i.detail)`,
+    'user_sso_identities i WHERE i.user_id = u.id',
+    'i.created_at, i.id',
+  )} AS "ssoIdentities", '[]'::json AS "mfaVerificationFactors",
   ${list(
     `json_build_object('id', r.id, 'name', r.name, 'description', r.description, 'scopes', ${scopes})`,
     'user_roles ur JOIN roles r ON r.id = ur.role_id WHERE ur.user_id = u.id',

@@ -1,8 +1,12 @@
 import { z } from 'zod'
 import type { Connector } from '../../deliveries/messages/connector-store.ts'
-import { connectorType, type Factory, factories } from '../../deliveries/messages/factories.ts'
+import { connectorType, type Factory, factories as senderFactories } from '../../deliveries/messages/factories.ts'
 import { problem } from '../base/errors/problems.ts'
 import { id, jsonObject, timestamp } from '../base/schemas.ts'
+import { socialFactories } from './providers/factories.ts'
+
+/** All kinds of connectors. */
+export const factories: readonly Factory[] = [...senderFactories, ...socialFactories].map((row) => row as Factory)
 
 /** What stands for a secret in every answer; sent back, it means the one that is stored. */
 export const masked = '********'
@@ -32,6 +36,13 @@ export const testBody = z
     locale: z.string().max(35).default('en'),
   })
   .refine(({ email, phone }) => (email === undefined) !== (phone === undefined), 'needs an email or a phone')
+
+export const authorizationUriBody = z.object({
+  /** Unguessable, and another one each time. */
+  state: z.string().min(1).max(512),
+  /** Registered at the provider. */
+  redirectUri: z.url().max(2_048),
+})
 
 const ofFactory = {
   type: connectorType,
@@ -83,7 +94,8 @@ const valueAt = (config: Record<string, unknown>, path: readonly string[]): unkn
   path.reduce<unknown>((value, name) => (value as Record<string, unknown> | undefined)?.[name], config)
 
 /** Where secrets go. */
-const addressOf = ({ endpoint, host, port }: Record<string, unknown>) => JSON.stringify([endpoint, host, port])
+const addressOf = ({ endpoint, host, port, issuer, cloudInstance }: Record<string, unknown>) =>
+  JSON.stringify([endpoint, host, port, issuer, cloudInstance])
 
 /**
  * The stored secrets for those that were sent back masked. Undefined when they would go elsewhere than so far: whoever
@@ -103,19 +115,24 @@ export const unmasked = (
   return isMasked && addressOf(config) !== addressOf(stored) ? undefined : opened
 }
 
-const byId = new Map<string, Factory>(factories.map((row) => [row.id, row as Factory]))
+const byId = new Map(factories.map((row) => [row.id, row]))
+
+/** The configuration without its secrets. */
+export const withMasks = (factory: Pick<Factory, 'secrets'>, config: Record<string, unknown>) =>
+  withSecrets(factory, config, () => masked)
 
 /** The row as the API shows it. */
-export const toConnector = (row: Connector): z.input<typeof connector> => {
+export const toConnector = (row: Connector & { target?: string | null }): z.input<typeof connector> => {
   const factory = byId.get(row.connectorId)
   if (factory === undefined) throw problem('server.error', { detail: `The factory ${row.connectorId} is gone.` })
   return {
     id: row.id,
     connectorId: row.connectorId,
     ...shownOf(factory),
-    config: withSecrets(factory, row.config, () => masked),
+    ...(row.target && { target: row.target }),
+    config: withMasks(factory, row.config),
     syncProfile: row.syncProfile,
-    metadata: row.metadata,
+    metadata: row.target ? { ...row.metadata, target: row.target } : row.metadata,
     createdAt: row.createdAt.getTime(),
   }
 }

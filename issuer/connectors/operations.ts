@@ -1,7 +1,6 @@
-import { isIP } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Connector, createConnectorStore } from '../../deliveries/messages/connector-store.ts'
-import { type Factory, factories, findFactory } from '../../deliveries/messages/factories.ts'
+import type { Factory } from '../../deliveries/messages/factories.ts'
 import type { Channel } from '../../deliveries/messages/message.ts'
 import type { MessageConfig } from '../../deliveries/messages/settings.ts'
 import { isRelayAlive } from '../../deliveries/test-send-store.ts'
@@ -15,7 +14,10 @@ import { problem } from '../base/errors/problems.ts'
 import type { Mutate } from '../base/mutate.ts'
 import type { OperationContext } from '../base/route.ts'
 import type { Settings } from '../directory/sign-in-experience/settings.ts'
-import { type ConnectorPatch, type NewConnector, unmasked } from './connector.ts'
+import { type ConnectorPatch, factories, type NewConnector } from './connector.ts'
+import { createConfigReader } from './connector-config.ts'
+import type { Federation } from './federation.ts'
+import { socialOperations } from './social-operations.ts'
 
 export interface ConnectorDependencies {
   database: Pick<Database, 'query'>
@@ -23,6 +25,7 @@ export interface ConnectorDependencies {
   envelope: Envelope
   messageConfig: MessageConfig
   settings: Pick<Settings, 'refreshed'>
+  federation: Federation
   /** A message by a connector that is being tried out; relays send it. */
   testMessages: {
     sendTest(
@@ -44,7 +47,7 @@ const testWaitMs = 25_000
 const relayWaitMs = 2_000
 const pollMs = 50
 
-/** Where messages go. Connectors emit no events. */
+/** Where messages go, and where people are known already. Connectors emit no events. */
 export const connectorOperations = (dependencies: ConnectorDependencies) => {
   const { database, mutate, envelope, messageConfig, settings, testMessages } = dependencies
   const store = createConnectorStore(envelope)
@@ -64,41 +67,15 @@ export const connectorOperations = (dependencies: ConnectorDependencies) => {
   const mocks = messageConfig.mockFolder !== undefined
 
   const requireFactory = (connectorId: string): Factory => {
-    const factory = findFactory(connectorId, { mocks })
-    if (factory === undefined)
+    const factory = factories.find(({ id }) => id === connectorId)
+    if (factory === undefined || (factory.mock && !mocks))
       throw problem('entity.not_found', { detail: `There is no connector factory ${connectorId}.` })
     return factory
   }
 
-  /** The relay looks again at every connect. */
-  const refuseAddress = async (config: Record<string, unknown>): Promise<void> => {
-    const { endpoint, host } = config as { endpoint?: string; host?: string }
-    // Only its addresses matter: mail servers listen where webhooks must not go.
-    const url = endpoint ?? (host && `https://${isIP(host) === 6 ? `[${host}]` : host}/`)
-    const refused = url === undefined ? undefined : await targets.refusal(url)
-    if (refused !== undefined) throw problem('connector.target_not_allowed', { detail: refused })
-  }
+  const readConfig = createConfigReader(targets)
 
-  /** `stored`: the secrets that masked ones stand for. */
-  const readConfig = async (
-    factory: Factory,
-    given: Record<string, unknown>,
-    stored: Record<string, unknown> = {},
-  ): Promise<Record<string, unknown>> => {
-    const config = unmasked(factory, given, stored)
-    if (config === undefined)
-      throw problem('connector.invalid_config', {
-        detail: 'config: where the connector leads changes, so its secrets must be given anew',
-      })
-    const parsed = factory.config.safeParse(config)
-    if (!parsed.success) {
-      // Names of members and what they must be; never what they are.
-      const detail = parsed.error.issues.map(({ path, message }) => `config.${path.join('.')}: ${message}`).join('; ')
-      throw problem('connector.invalid_config', { detail })
-    }
-    await refuseAddress(parsed.data)
-    return parsed.data
-  }
+  const social = socialOperations({ ...dependencies, readConfig })
 
   const requireRelay = async () => {
     const deadline = performance.now() + relayWaitMs
@@ -109,28 +86,33 @@ export const connectorOperations = (dependencies: ConnectorDependencies) => {
   }
 
   return {
-    factories: (): Factory[] => factories.map((row) => row as Factory).filter(({ mock }) => mocks || !mock),
+    factories: (): Factory[] => factories.filter(({ mock }) => mocks || !mock),
 
-    list: () => store.list(database.query),
+    async list(): Promise<Connector[]> {
+      const rows = [...(await store.list(database.query)), ...(await social.list())]
+      return rows.toSorted((one, other) => one.createdAt.getTime() - other.createdAt.getTime())
+    },
 
     async get(id: string): Promise<Connector> {
-      return requireFound(await store.find(database.query, id), id)
+      return requireFound((await store.find(database.query, id)) ?? (await social.find(id)), id)
     },
 
     async create(context: OperationContext, input: NewConnector): Promise<Connector> {
       const factory = requireFactory(input.connectorId)
+      if (factory.type === 'Social') return social.create(context, factory, input)
       const config = await readConfig(factory, input.config)
+      const { type } = factory
       return change(context, async (query) => {
         const id = newId()
         const { connectorId, syncProfile, metadata } = input
-        await store.insert(query, { id, connectorId, type: factory.type, config, syncProfile, metadata })
+        await store.insert(query, { id, connectorId, type, config, syncProfile, metadata })
         return requireFound(await store.find(query, id), id)
       })
     },
 
     async update(context: OperationContext, id: string, patch: ConnectorPatch): Promise<Connector> {
       const known = await store.find(database.query, id)
-      if (known === undefined) throw problem('entity.not_exists', { data: { id } })
+      if (known === undefined) return social.update(context, id, patch)
       const factory = requireFactory(known.connectorId)
       const config = patch.config && (await readConfig(factory, patch.config, known.config))
       return change(context, async (query) => {
@@ -150,8 +132,10 @@ export const connectorOperations = (dependencies: ConnectorDependencies) => {
 
     remove: (context: OperationContext, id: string): Promise<void> =>
       change(context, async (query) => {
-        if (!(await store.remove(query, id))) throw notFound(id)
+        if (!(await store.remove(query, id)) && !(await social.remove(query, id))) throw notFound(id)
       }),
+
+    authorizationUri: social.authorizationUri,
 
     /** Sends one message, to `to`, and tells what came of it: a category, nothing that the provider said. */
     async test(

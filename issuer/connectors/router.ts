@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { type Route, route } from '../base/route.ts'
 import { id } from '../base/schemas.ts'
 import {
+  authorizationUriBody,
   connector,
   connectorFactory,
   connectorPatch,
@@ -10,6 +11,7 @@ import {
   toConnector,
   toFactory,
 } from './connector.ts'
+import { federationProblems } from './federation-problem.ts'
 import { type ConnectorDependencies, connectorOperations } from './operations.ts'
 
 const params = z.object({ id })
@@ -46,7 +48,15 @@ export const connectorsRoutes = (dependencies: ConnectorDependencies): Route[] =
       body: newConnector,
       status: 200,
       response: connector,
-      problems: ['entity.not_found', 'connector.invalid_config', 'connector.target_not_allowed'],
+      problems: [
+        'entity.not_found',
+        'connector.invalid_config',
+        'connector.target_not_allowed',
+        'connector.provider_unavailable',
+        'connector.should_specify_target',
+        'connector.can_not_modify_target',
+        'connector.multiple_target_with_same_platform',
+      ],
       handle: async (context) => ({ body: toConnector(await connectors.create(context, context.body)) }),
     }),
     route({
@@ -77,6 +87,8 @@ export const connectorsRoutes = (dependencies: ConnectorDependencies): Route[] =
         'entity.invalid_input',
         'connector.invalid_config',
         'connector.target_not_allowed',
+        'connector.provider_unavailable',
+        'connector.can_not_modify_target',
       ],
       handle: async (context) => ({
         body: toConnector(await connectors.update(context, context.params.id, context.body)),
@@ -92,6 +104,23 @@ export const connectorsRoutes = (dependencies: ConnectorDependencies): Route[] =
       status: 204,
       problems: ['entity.not_found'],
       handle: (context) => connectors.remove(context, context.params.id),
+    }),
+    route({
+      method: 'POST',
+      path: '/connectors/:id/authorization-uri',
+      operationId: 'createConnectorAuthorizationUri',
+      summary: 'Begins a sign-in at a social connector, whose answer links a user (`POST /users/{userId}/identities`).',
+      scope: 'all',
+      params,
+      body: authorizationUriBody,
+      // Every request has a nonce of its own.
+      idempotency: 'none',
+      status: 200,
+      response: z.strictObject({ redirectTo: z.string() }),
+      problems: ['entity.not_exists_with_id', ...federationProblems],
+      handle: async (context) => ({
+        body: { redirectTo: await connectors.authorizationUri(context, context.params.id, context.body) },
+      }),
     }),
     route({
       method: 'POST',

@@ -39,5 +39,16 @@ export const authorizationRequest = z.object({
   directSignIn: z.object({ method: z.enum(['social', 'sso']), target: z.string() }).optional(),
   /** Of a request that was sent ahead (RFC 9126): the digest of its `request_uri`, in hexadecimal. */
   pushedRequest: z.string().optional(),
+  /** Of a request that a device makes (RFC 8628). It has no redirect URI: the device polls. */
+  device: z
+    .object({
+      /** Digest of its device code, in hexadecimal. */
+      code: z.string(),
+      /** Where it asked from. */
+      address: z.string(),
+      /** When, in ms since 1970. */
+      askedAt: z.number(),
+    })
+    .optional(),
 })
 export type AuthorizationRequest = z.output<typeof authorizationRequest>

@@ -2,7 +2,10 @@ import type { Consent } from '../tokens/consents/consent.ts'
 import type { AuthorizationClient } from './authorization-client.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
 
-type Asked = Pick<AuthorizationRequest, 'prompts' | 'scopes' | 'resources' | 'resourceScopes' | 'organizationId'>
+type Asked = Pick<
+  AuthorizationRequest,
+  'prompts' | 'scopes' | 'resources' | 'resourceScopes' | 'organizationId' | 'device'
+>
 
 interface ConsentQuestion {
   request: Asked & Pick<AuthorizationRequest, 'wantsOfflineAccess'>
@@ -54,6 +57,8 @@ const includesAll = (allowed: readonly string[] | undefined, asked: readonly str
 
 export const isConsentNeeded = (question: ConsentQuestion): boolean => {
   const { request, client, consent } = question
+  // RFC 8628 §5.4: whoever was sent here by somebody else's code finds out on this page.
+  if (request.device) return true
   if (!client.isThirdParty) return false
   // RFC 8252 §8.6: any program on a device can say that it is this one.
   if (client.type === 'Native' || request.prompts.includes('consent') || !consent) return true

@@ -4,12 +4,15 @@ import { randomToken, uuidv7 } from '../../platform/ids.ts'
 import type { Cookies } from '../base/cookies.ts'
 import { isDeadlock } from '../base/errors/constraint-errors.ts'
 import { matchesRedirectUri } from '../base/redirect-uri.ts'
+import { authorizationCode, type GrantedCode } from '../tokens/authorizations/authorization-store.ts'
 import { saveConsent, useConsent } from '../tokens/consents/consent-store.ts'
+import { decideDeviceCode } from '../tokens/device-codes/device-code-store.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
-import { type AuthorizationResult, authorizationResponse } from './authorization-response.ts'
+import { type AuthorizationResponse, authorizationResponse } from './authorization-response.ts'
 import { type BecomePerson, TakenError, type TakenField } from './become-person.ts'
 import { extendedConsent } from './consent.ts'
 import { grantCode } from './grant-code.ts'
+import { interactionPath } from './interaction-path.ts'
 import type { InteractionState } from './interaction-state.ts'
 import { finishInteraction, type Interaction, keepDecision, lockInteraction, voidProofs } from './interaction-store.ts'
 import type { Notices } from './notices.ts'
@@ -67,6 +70,8 @@ const deadlockAttempts = 3
 
 /** What was read is no longer so: the transaction is rolled back, and a page asks again. */
 const overtaken = Symbol('overtaken')
+/** The device that this was for no longer waits: nothing of it happens. */
+const tooLate = Symbol('too late')
 
 export const createFinish = (dependencies: FinishDependencies): Finish => {
   const { database, events, sessionLimits } = dependencies
@@ -78,6 +83,7 @@ export const createFinish = (dependencies: FinishDependencies): Finish => {
         return await work()
       } catch (error) {
         if (error === overtaken) return { kind: 'page' }
+        if (error === tooLate) return { kind: 'over' }
         if (error instanceof TakenError) return { kind: 'taken', fields: error.fields }
         // Whoever deletes the person or the client meanwhile locks the same rows in another order.
         if (!isDeadlock(error) || tries === deadlockAttempts) throw error
@@ -115,7 +121,10 @@ const finishWithin = async (finishing: Finishing): Promise<Proceeded> => {
   const { client, request, isFinished, isOpen, redirect: sealed } = found
   if (isFinished && sealed) return { kind: 'redirect', redirect: openRedirect(sealed, visitor.browser, id) }
   if (!isOpen) return { kind: 'over' }
-  if (!matchesRedirectUri(client.redirectUris, request.redirectUri, { native: client.type === 'Native' })) {
+  if (
+    !request.device &&
+    !matchesRedirectUri(client.redirectUris, request.redirectUri, { native: client.type === 'Native' })
+  ) {
     return { kind: 'client_gone' }
   }
 
@@ -144,23 +153,46 @@ const finishWithin = async (finishing: Finishing): Promise<Proceeded> => {
     return { kind: 'page' }
   }
   const session = signedIn?.session ?? situation.session
-  const { error = 'access_denied', description = '' } = step.options
-  const result: AuthorizationResult = step.step === 'done' ? { code: codeFor(request) } : { error, description }
-  const redirect = {
-    response: authorizationResponse(request, result, finishing.issuer),
-    setCookies: signedIn?.setCookies ?? [],
-  }
+  const { response, code, error } = await answerOf(finishing, request, step)
+  const redirect = { response, setCookies: signedIn?.setCookies ?? [] }
   // Neither needs the answer of the other, so they are sent together.
   await Promise.all([
-    'code' in result && result.code !== undefined && authorize(signingIn, session, result.code),
-    conclude(finishing, interaction, { redirect, result, userId: session?.userId }),
+    code && authorize(signingIn, session, code),
+    conclude(finishing, interaction, { redirect, error, userId: session?.userId }),
   ])
   if (signedIn) await endAfterSignIn(signedIn, signingIn)
   return { kind: 'redirect', redirect }
 }
 
-/** Undefined: none is wanted. */
-const codeFor = ({ responseType }: AuthorizationRequest) => (responseType === 'none' ? undefined : randomToken())
+/** What the client gets, and where the browser goes. */
+interface Answer {
+  response: AuthorizationResponse
+  /** Good for tokens. */
+  code?: GrantedCode
+  error?: string
+}
+
+const answerOf = async (
+  { trx, id, issuer }: Finishing,
+  request: AuthorizationRequest,
+  { step, options }: Step,
+): Promise<Answer> => {
+  const { error = 'access_denied', description = '' } = options
+  if (request.device) {
+    const digest = Buffer.from(request.device.code, 'hex')
+    const isAllowed = step === 'done'
+    const ttl = await decideDeviceCode(trx, digest, isAllowed)
+    // The page of the interaction says what became of it.
+    const response = { location: interactionPath(id) }
+    if (!isAllowed) return { response, error }
+    if (ttl === undefined) throw tooLate
+    return { response, code: { digest, ttl } }
+  }
+  if (step !== 'done') return { response: authorizationResponse(request, { error, description }, issuer), error }
+  if (request.responseType === 'none') return { response: authorizationResponse(request, { code: undefined }, issuer) }
+  const code = randomToken()
+  return { response: authorizationResponse(request, { code }, issuer), code: authorizationCode(code) }
+}
 
 /** The interaction with the decision that is being made. Whoever wants another account is none of those proven. */
 const decided = async ({ trx, id, decision }: Finishing, found: Interaction): Promise<Interaction> => {
@@ -180,7 +212,7 @@ const signsIn = ({ step, reasons }: Step, situation: Situation): boolean => {
 const authorize = async (
   { recording, interaction: { client, request }, situation }: SigningIn,
   session: { id: string; userId: string } | undefined,
-  code: string,
+  code: GrantedCode,
 ): Promise<void> => {
   const { trx, record } = recording
   const { consent, state, event } = situation
@@ -206,9 +238,8 @@ const authorize = async (
 const conclude = async (
   { trx, id, visitor, decision }: Finishing,
   { client }: Interaction,
-  { redirect, result, userId }: { redirect: Redirect; result: AuthorizationResult; userId: string | undefined },
+  { redirect, error, userId }: { redirect: Redirect; error: string | undefined; userId: string | undefined },
 ) => {
-  const error = 'error' in result ? result.error : undefined
   const { ip, userAgent } = visitor.origin
   const isFinished = await finishInteraction(trx, id, {
     redirect: sealRedirect(redirect, visitor.browser, id),

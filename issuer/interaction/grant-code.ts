@@ -1,5 +1,5 @@
 import type { Query } from '../../platform/database/database.ts'
-import { insertAuthorization } from '../tokens/authorizations/authorization-store.ts'
+import { type GrantedCode, insertAuthorization } from '../tokens/authorizations/authorization-store.ts'
 import type { Consent } from '../tokens/consents/consent.ts'
 import { newSignInSid } from '../tokens/sid.ts'
 import type { AuthorizationClient } from './authorization-client.ts'
@@ -18,7 +18,7 @@ export const grantCode = async (
     consent,
     session,
   }: {
-    code: string
+    code: GrantedCode
     request: AuthorizationRequest
     client: AuthorizationClient
     /** That there was before. */

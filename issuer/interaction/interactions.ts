@@ -3,12 +3,14 @@ import { newId, randomToken } from '../../platform/ids.ts'
 import type { Cookies } from '../base/cookies.ts'
 import { OAuthError } from '../base/errors/problems.ts'
 import { addressKey } from '../base/rate-limits/address-key.ts'
+import { authorizationCode } from '../tokens/authorizations/authorization-store.ts'
 import { useConsent } from '../tokens/consents/consent-store.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
 import type { AuthorizationClient } from './authorization-client.ts'
 import type { AuthorizationRequest } from './authorization-request.ts'
 import type { FederatedProofs } from './federated-proof.ts'
 import { grantCode } from './grant-code.ts'
+import { interactionPath } from './interaction-path.ts'
 import type { InteractionEventName } from './interaction-state.ts'
 import { findInteraction, insertInteraction } from './interaction-store.ts'
 import type { InteractionOperations } from './operations.ts'
@@ -69,8 +71,6 @@ const firstEvent = (
   if (wanted === 'ForgotPassword') return recoveryFactors(settings).length > 0 ? wanted : 'SignIn'
   return wanted !== undefined && allows(settings, wanted) ? wanted : 'SignIn'
 }
-
-export const interactionPath = (id: string): string => `/sign-in/${id}`
 
 /** Steps that are ours to ask, whoever has the pages of signing in. */
 const ownSteps: ReadonlySet<StepName> = new Set(['select_account', 'consent', 'denied', 'blocked', 'done'])
@@ -166,7 +166,10 @@ export const createInteractions = ({
       const fresh = () => keepSessionFresh(query, cookies, session, visitor)
       if (request.responseType === 'none') return { kind: 'authorized', code: undefined, setCookies: await fresh() }
       const code = randomToken()
-      const isGranted = await grantCode(query, { code, request, client, consent, session })
+      const isGranted = await grantCode(query, {
+        code: authorizationCode(code),
+        ...{ request, client, consent, session },
+      })
       // It ended between the two.
       if (!isGranted) return begin(request, client, { ...visitor, session: undefined })
       if (consent) await useConsent(query, session.userId, client.id)

@@ -9,11 +9,15 @@ export const wayOnAfter = (
   client: Pick<AuthorizationClient, 'type' | 'redirectUris'>,
   issuer: string,
 ): { href: string; kind: 'start_again' | 'application' } | undefined => {
+  if (request.device) return { href: devicePath, kind: 'start_again' }
   const again = startAgainLink(request)
   if (again !== undefined) return { href: again, kind: 'start_again' }
   const home = applicationLink(request) ?? refusalLink(request, client, issuer)
   return home === undefined ? undefined : { href: home, kind: 'application' }
 }
+
+/** Where a person enters the code of a device. */
+export const devicePath = '/device'
 
 /**
  * The request of an interaction as a link of ours, so that nobody is stuck whose time was over. Undefined when it
@@ -52,8 +56,12 @@ const startAgainLink = (request: AuthorizationRequest): string | undefined => {
   return `/oidc/auth?${parameters}`
 }
 
-/** Where an application may be found: its redirect URI's origin. A native one has no address. */
-export const applicationLink = ({ redirectUri }: Pick<AuthorizationRequest, 'redirectUri'>): string | undefined => {
+/** Where an application may be found: its redirect URI's origin. A native one, or one of a device, has no address. */
+export const applicationLink = ({
+  redirectUri,
+  device,
+}: Pick<AuthorizationRequest, 'redirectUri' | 'device'>): string | undefined => {
+  if (device) return undefined
   // A page of ours.
   if (redirectUri.startsWith('/')) return redirectUri
   const { protocol, origin } = new URL(redirectUri)

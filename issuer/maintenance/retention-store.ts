@@ -27,6 +27,7 @@ const removals = {
   interactions: removal('interactions', tooOld('expires_at')),
   proofs: removal('proofs', tooOld('expires_at')),
   pushedRequests: removal('pushed_requests', tooOld('expires_at')),
+  deviceCodes: removal('device_codes', tooOld('expires_at')),
   knownDevices: removal('known_devices', tooOld('last_used_at')),
   signInFailures: removal('sign_in_failures', tooOld('updated_at')),
   captchaSolutions: removal('captcha_solutions', tooOld('expires_at')),

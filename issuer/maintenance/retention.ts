@@ -24,6 +24,8 @@ const fixed = {
   proofs: day,
   // Until what they opened has expired as well.
   pushedRequests: 2 * 3_600_000,
+  // So that a device that asks late is told that its time is over.
+  deviceCodes: day,
   // As long as the cookie.
   knownDevices: 400 * day,
   // Longer than the longest lock.

@@ -6,6 +6,7 @@ import { type Query, statement } from '../../platform/database/database.ts'
 import { hmacKeyContext } from '../base/hmac-keys-store.ts'
 import { idempotencyContext } from '../base/idempotency-store.ts'
 import { environmentContext } from '../claims/claims-script-store.ts'
+import { providerRequestContext } from '../connectors/providers/request-store.ts'
 import { totpSecretContext } from '../directory/users/factors/totp-store.ts'
 import { signingKeyContext } from '../tokens/keys/key-pair.ts'
 
@@ -69,6 +70,15 @@ export const sealedColumns: readonly SealedColumn[] = [
   sealedColumn({ table: 'totp_secrets', id: 'id', owner: 'user_id', column: 'sealed' }, totpSecretContext),
   sealedColumn({ table: 'connectors', id: 'id', owner: 'id', column: 'sealed_config' }, connectorContext),
   sealedColumn({ table: 'identity_providers', id: 'id', owner: 'id', column: 'sealed_config' }, connectorContext),
+  sealedColumn(
+    {
+      table: 'identity_provider_requests',
+      id: `provider_id || encode(state_digest, 'hex')`,
+      owner: 'provider_id',
+      column: 'sealed',
+    },
+    providerRequestContext,
+  ),
   sealedColumn({ table: 'messages', id: 'id', owner: 'id', column: 'sealed' }, messageContext),
   sealedColumn(
     { table: 'logout_deliveries', id: 'authorization_id', owner: 'authorization_id', column: 'sealed' },

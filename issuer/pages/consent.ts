@@ -5,7 +5,7 @@ import { type Html, html } from './html.ts'
 import type { Locale } from './locale.ts'
 import type { MessageKey } from './messages/translation.ts'
 import { type Page, page } from './page.ts'
-import { type Say, sayIn } from './say.ts'
+import { durationIn, type Say, sayIn } from './say.ts'
 
 export interface PageScope {
   name: string
@@ -25,20 +25,29 @@ export interface ConsentPage {
   organizations: readonly { id: string; name: string }[]
   /** The host, or the scheme, of the redirect URI. */
   redirectHost: string
+  /** A device asks (RFC 8628), and nothing leads back to it. */
+  device?: AskingDevice | undefined
+}
+
+export interface AskingDevice {
+  /** What is allowed counts for this device alone. */
+  isOurs: boolean
+  address: string
+  minutesAgo: number
 }
 
 /** Who asks for what, on whose behalf, and where the answer goes (RFC 6819 §5.2.4.1, RFC 8252 §8.6). */
 export const consentPage = (options: ConsentPage): Page => {
-  const { locale, client, action, csrf, account, scopes, resources, organizations, redirectHost } = options
+  const { locale, client, action, csrf, account, scopes, resources, organizations, redirectHost, device } = options
   const say = sayIn(locale)
   return page({
     locale,
     name: 'consent',
     client,
-    title: say('consentTitle'),
+    title: say(device ? 'deviceTitle' : 'consentTitle'),
     form: 'leaving',
     body: html`
-<h1>${say('consentHeading', { application: foreignName(client.name) })}</h1>
+${device ? deviceWarning(say, locale, client, device) : html`<h1>${say('consentHeading', { application: foreignName(client.name) })}</h1>`}
 <form method="post" action="${action}">
 <input type="hidden" name="csrf" value="${csrf}">
 <p class="label">${say('signedInAs')}</p>
@@ -55,13 +64,26 @@ ${resources.map((resource) =>
 )}
 ${organizations.length > 0 && organizationChoice(say, organizations)}
 <p class="actions pair">
-<button name="choice" value="allow">${say('allow')}</button>
-<button class="quiet" name="choice" value="deny">${say('deny')}</button>
+<button name="choice" value="allow">${say(device ? 'deviceAllow' : 'allow')}</button>
+<button class="quiet" name="choice" value="deny">${say(device ? 'deviceDeny' : 'deny')}</button>
 </p>
-<p class="small">${say('consentRedirect', { host: html`<b>${foreignName(redirectHost, hostLength)}</b>` })} ${say('consentDuration')}</p>
+${!device?.isOurs && html`<p class="small">${!device && html`${say('consentRedirect', { host: html`<b>${foreignName(redirectHost, hostLength)}</b>` })} `}${say('consentDuration')}</p>`}
 </form>`,
   })
 }
+
+/** RFC 8628 §5.4: somebody may have been talked into entering the code of a stranger's device. */
+const deviceWarning = (
+  say: Say,
+  locale: Locale,
+  { name }: PageClient,
+  { address, minutesAgo }: AskingDevice,
+): Html => html`<h1>${say('deviceHeading', { application: foreignName(name) })}</h1>
+<p class="lead">${say('deviceAskedFrom', {
+  address: foreignValue(address, 64),
+  duration: durationIn(locale, minutesAgo),
+})}</p>
+<div class="warning" role="note"><p>${say('deviceWarning', { application: foreignName(name) })}</p></div>`
 
 // All of it: who sees only how a host begins does not know whose it is (RFC 1035 §2.3.4).
 const hostLength = 255

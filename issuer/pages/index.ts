@@ -9,7 +9,7 @@ export { type CaptchaField, captchaField } from './captcha.ts'
 export { type CaptchaError, type CaptchaPage, captchaPage } from './captcha-step.ts'
 export type { PageClient } from './client.ts'
 export { type CodeError, type CodePage, codePage } from './code.ts'
-export { type ConsentPage, consentPage, type PageScope } from './consent.ts'
+export { type AskingDevice, type ConsentPage, consentPage, type PageScope } from './consent.ts'
 export {
   type DetailsPage,
   type DetailsPurpose,
@@ -17,6 +17,13 @@ export {
   type PasswordError,
   type UsernameError,
 } from './details.ts'
+export {
+  type DeviceCodeError,
+  type DeviceDonePage,
+  type DevicePage,
+  deviceDonePage,
+  devicePage,
+} from './device.ts'
 export { type Block, type BlockedPage, blockedPage, blockNames, type NoAccountPage, noAccountPage } from './ending.ts'
 export { type EnrolError, type EnrolPage, enrolPage, type NewFactor, type QrPicture } from './enrol.ts'
 export { type ErrorPage, errorPage, type PageProblem } from './error.ts'

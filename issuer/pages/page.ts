@@ -20,6 +20,7 @@ export type PageName =
   | 'captcha'
   | 'select_account'
   | 'consent'
+  | 'device'
   | 'blocked'
   | 'no_account'
   | 'error'

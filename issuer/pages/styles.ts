@@ -122,6 +122,7 @@ input[readonly] { background: var(--page); border-color: var(--line); }
 .message { margin-bottom: 6px; color: var(--bad); font-size: 15px; font-weight: 600; }
 .problem { margin-top: 24px; padding: 16px 20px; border-radius: 12px; border: 2px solid var(--bad); background: var(--bad-tint); }
 .problem p + p { margin-top: 8px; }
+.warning { margin-top: 24px; padding: 14px 18px; border-radius: 12px; background: var(--bad-tint); color: var(--text); font-size: 15px; }
 .problem a { color: var(--bad); font-weight: 600; }
 .notice { margin-top: 24px; padding: 14px 18px; border-radius: 12px; background: var(--good-tint); color: var(--text); font-weight: 600; }
 .field > .small { margin: 0 0 8px; }

@@ -33,6 +33,7 @@ const metadata = ({ issuer, grants }: MetadataDependencies, idTokenAlgorithms: r
   issuer,
   authorization_endpoint: `${issuer}/auth`,
   pushed_authorization_request_endpoint: `${issuer}/request`,
+  device_authorization_endpoint: `${issuer}/device/auth`,
   token_endpoint: `${issuer}/token`,
   end_session_endpoint: `${issuer}/session/end`,
   backchannel_logout_supported: true,

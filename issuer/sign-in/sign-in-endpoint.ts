@@ -11,9 +11,9 @@ import { isFromOwnPage } from '../base/same-origin.ts'
 import type { SignInExperience } from '../directory/sign-in-experience/sign-in-experience.ts'
 import { accountClientId } from '../interaction/account-client.ts'
 import type { Proceeded } from '../interaction/finish.ts'
+import { interactionPath } from '../interaction/interaction-path.ts'
 import type { InteractionState } from '../interaction/interaction-state.ts'
 import { findInteraction, type Interaction, keepDecision } from '../interaction/interaction-store.ts'
-import { interactionPath } from '../interaction/interactions.ts'
 import type { InteractionOperations } from '../interaction/operations.ts'
 import { redirectBrowser, sendAuthorizationResponse } from '../interaction/send-authorization-response.ts'
 import { applicationLink, wayOnAfter } from '../interaction/start-again.ts'
@@ -22,6 +22,7 @@ import type { Visitor, VisitorOf } from '../interaction/visitor.ts'
 import {
   accountName,
   type Brandings,
+  deviceDonePage,
   errorPage,
   finishedPage,
   type Locale,
@@ -134,6 +135,10 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     const { requestId, interaction, locale } = visit
     const { client, request, isFinished } = interaction
     const told = { name: client.name, logoUri: client.logoUri }
+    if (isFinished && request.device) {
+      const isAllowed = interaction.state.consent?.isAllowed === true && interaction.state.isCancelled !== true
+      return send(visit, 200, deviceDonePage({ locale, client: told, isAllowed }))
+    }
     if (isFinished) {
       return send(visit, status ?? 200, finishedPage({ locale, client: told, wayOn: applicationLink(request) }))
     }

@@ -6,6 +6,7 @@ export type StoredTokenKind =
   | 'opaque-token'
   | 'personal-access-token'
   | 'authorization-code'
+  | 'device-code'
   | 'refresh-token'
   | 'session'
   | 'browser'

@@ -15,6 +15,7 @@ const kinds = [
   ...['details register', 'details register issues', 'details profile username taken', 'details expired'],
   ...['passkey offer', 'passkey offer second failed'],
   ...['blocked user_suspended another', 'blocked registration_closed back'],
+  ...['device', 'device from link', 'device wrong', 'device consent'],
   ...['selectAccount', 'consent', 'finished', 'error expired', 'logout'],
 ]
 const origin = 'https://id.example.test'

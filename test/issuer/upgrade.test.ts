@@ -13,6 +13,7 @@ import { createEnvelope } from '../../platform/envelope.ts'
 import { sha256 } from '../../platform/secret.ts'
 import { createCodeFlow, parametersOf } from '../support/code-flow.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { createDeviceFlow } from '../support/device-flow.ts'
 import { request, startTestIssuer } from '../support/issuer.ts'
 
 /** A database that an older version has filled. */
@@ -783,4 +784,27 @@ test('who is signed in when back-channel logout comes is told of; third parties 
     await sql('SELECT application_id, organization_scope_id FROM application_consent_organization_scopes'),
   ).toEqual([{ application_id: 'partner', organization_scope_id: 'invite' }])
   expect(await sql('SELECT FROM application_consent_user_scopes')).toHaveLength(10)
+})
+
+test('an application that was made for devices before there were any signs people in on them, and on them alone', async () => {
+  const steps = migrations.findIndex(({ name }) => name === '0043-device-codes')
+  const old = await createTestDatabase({ schema: migrations.slice(0, steps) })
+  const sql = async (text: string, values: unknown[] = []) => (await old.database.pool.query(text, values)).rows
+  await sql(`INSERT INTO applications (id, name, type, custom_client_metadata, oidc_client_metadata) VALUES
+    ('tv', 'TV', 'Native', '{"isDeviceFlow": true}', '{}'),
+    ('site', 'Site', 'SPA', '{"isDeviceFlow": true}', '{"redirectUris": ["https://shop.example.test/callback"]}')`)
+  await migrateKeeping(old, ['applications'])
+
+  const issuer = await startTestIssuer({ test: old })
+  onTestFinished(issuer.close)
+  const flow = createCodeFlow(issuer)
+  const device = createDeviceFlow(issuer, flow)
+  const [browser, person] = [flow.browser(), await flow.createPerson()]
+  const { body: asked } = await device.begin({ id: 'tv' })
+  await device.decide(browser, await device.toConfirmation(browser, asked.user_code, person), 'allow')
+  expect(await device.poll({ id: 'tv' }, asked.device_code)).toMatchObject({ status: 200 })
+  // What meant nothing for its type means nothing still, and stands in no way.
+  expect(parametersOf(await browser.get(flow.authorizationUrl({ id: 'site' }, { prompt: [] })))).toHaveProperty('code')
+  const patched = await issuer.api('PATCH', '/applications/site', { customClientMetadata: {} })
+  expect(patched).toMatchObject({ status: 200, body: { customClientMetadata: {} } })
 })

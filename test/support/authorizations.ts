@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { insertAuthorization } from '../../issuer/tokens/authorizations/authorization-store.ts'
+import { authorizationCode, insertAuthorization } from '../../issuer/tokens/authorizations/authorization-store.ts'
 import type { Acr } from '../../issuer/tokens/sessions/session.ts'
 import { insertSession } from '../../issuer/tokens/sessions/session-store.ts'
 import { newSignInSid } from '../../issuer/tokens/sid.ts'
@@ -88,7 +88,7 @@ export const authorize = async (
     organizationId: undefined,
     isOffline,
     refreshTtl: options.refreshTtl ?? 14 * 86_400,
-    code,
+    code: authorizationCode(code),
     redirectUri,
     codeChallenge: pkce ? challengeOf(verifier) : undefined,
     nonce: options.nonce,

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { userScopes } from '../../issuer/directory/consents/consent-scopes.ts'
 import { newId } from '../../platform/ids.ts'
 import { type Browser, createBrowser, type Visit } from './browser.ts'
 import { type Answer, type FormValues, formOf, type TestIssuer } from './issuer.ts'
@@ -92,6 +93,7 @@ export const createCodeFlow = (issuer: Pick<TestIssuer, 'api' | 'baseUrl' | 'iss
           customClientMetadata: custom,
         }),
       )
+      if (isThirdParty) made(await issuer.api('POST', `/applications/${id}/user-consent-scopes`, { userScopes }))
       return { id, ...(type === 'Traditional' && { secret }) }
     },
     async createPerson() {

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { type Database, statement } from '../../platform/database/database.ts'
 import { newId } from '../../platform/ids.ts'
 import { sha256 } from '../../platform/secret.ts'
+import { allowEverything } from './consent-scopes.ts'
 
 /** A registered client. Public ones have no secret. */
 export interface TestApplication {
@@ -30,7 +31,7 @@ export interface Factories {
     isDefault?: boolean
     ttl?: number
   }): Promise<string>
-  /** Default: Traditional, which has a secret. */
+  /** Default: Traditional, which has a secret. One of a third party may ask for everything that factories make. */
   createApplication(options?: ApplicationOptions): Promise<TestApplication>
   /** A machine-to-machine application that holds these scopes of the resource. */
   createMachine(resource: string, scopes: readonly string[]): Promise<TestApplication>
@@ -86,6 +87,7 @@ export const createFactories = ({ query }: Database): Factories => {
       'INSERT INTO applications (id, name, type, is_third_party, custom_client_metadata) VALUES ($1, $2, $3, $4, $5)',
       [id, name, type, isThirdParty, JSON.stringify({ allowTokenExchange: options.allowTokenExchange })],
     )
+    if (isThirdParty) await sql(allowEverything)
     if (value === undefined) return { id }
     await sql(`INSERT INTO application_secrets (application_id, name, digest) VALUES ($1, 'Default secret', $2)`, [
       id,
@@ -133,6 +135,7 @@ export const createFactories = ({ query }: Database): Factories => {
         scopes.map(() => id),
         scopes,
       ])
+      await sql(allowEverything)
       return own
     },
     async addSecret({ id }, { name, value, expiresAt }) {

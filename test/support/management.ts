@@ -12,6 +12,7 @@ import { createMutate } from '../../issuer/base/mutate.ts'
 import { type ManagementRoute, routesFor } from '../../issuer/base/route.ts'
 import { createClaimsScriptStore } from '../../issuer/claims/claims-script-store.ts'
 import { createClaimsSandbox } from '../../issuer/claims/sandbox/sandbox.ts'
+import { createFederation } from '../../issuer/connectors/federation.ts'
 import { createEventFeed } from '../../issuer/directory/events/feed.ts'
 import { createSettings } from '../../issuer/directory/sign-in-experience/settings.ts'
 import { createPasswordHasher } from '../../issuer/directory/users/password.ts'
@@ -109,6 +110,10 @@ export const startManagement = async (): Promise<ManagementTest> => {
     baseUrl,
     events: { wake() {} },
   })
+  const federation = createFederation({
+    ...{ database, envelope, experience: settings.experience, now: systemClock, mocks: false },
+    outbound: { allowedNetworks: [] },
+  })
   // All that the issuer serves (`issuer/main.ts`), so that the tests of every route are of every route.
   const routes = routesFor(
     'management',
@@ -136,6 +141,7 @@ export const startManagement = async (): Promise<ManagementTest> => {
       logger,
       messageConfig: noMessages,
       testMessages: messages,
+      federation,
       notifyOwner: createNotifyOwner({ messages, fallbackLanguage: () => 'en', logger }),
     }),
   )
@@ -207,6 +213,7 @@ export const startManagement = async (): Promise<ManagementTest> => {
     logged: () => lines.join(''),
     async close() {
       await server.close(0)
+      await federation.close()
       await audit.close()
       await sandbox.close()
       await keys.close()

@@ -1,3 +1,4 @@
+import { allowEverything } from './consent-scopes.ts'
 import { createHash } from 'node:crypto'
 import type { Browser, Page } from 'playwright-core'
 import { randomToken } from '../../platform/ids.ts'
@@ -52,6 +53,7 @@ export const startPeople = async (options: TestIssuerOptions = {}): Promise<Peop
       oidcClientMetadata: { redirectUris: [redirectUri], postLogoutRedirectUris: [`${shop.url}/`, redirectUri] },
     })
     const { id } = body as { id: string }
+    if (isThirdParty) await issuer.sql(allowEverything)
     return {
       id,
       redirectUri,

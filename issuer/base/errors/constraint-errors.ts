@@ -16,6 +16,11 @@ const constraints: Record<string, ProblemCode> = {
   user_roles_once: 'role.user_exists',
   application_roles_once: 'role.application_exists',
   application_secrets_name: 'application.secret_name_exists',
+  user_identities_once: 'user.identity_already_in_use',
+  user_sso_identities_once: 'user.identity_already_in_use',
+  identity_providers_target: 'connector.multiple_target_with_same_platform',
+  identity_providers_name: 'single_sign_on.duplicate_connector_name',
+  identity_provider_domains_once: 'single_sign_on.duplicated_domains',
   personal_access_tokens_name: 'user.personal_access_token_name_exists',
 }
 

@@ -64,10 +64,15 @@ export const problems = {
   'application.invalid_type': [422, 'This application type cannot do that.'],
   'application.invalid_role_type': [422, 'A user role cannot be assigned to an application.'],
   'application.secret_name_exists': [422, 'A secret with this name already exists.'],
+  'application.device_flow_native_only': [422, 'Only a native application can use the device flow.'],
+  'application.device_flow_not_changeable': [422, 'Whether an application uses the device flow never changes.'],
   'application.third_party_application_cannot_enable_token_exchange': [
     422,
     'A third-party application cannot use token exchange.',
   ],
+  'application.third_party_application_only': [422, 'Only a third-party application asks people for consent.'],
+  'application.user_consent_scopes_not_found': [422, 'There is no such scope to ask people for.'],
+  'application.consent_management_api_scopes_not_allowed': [422, 'Nobody is asked for the Management API.'],
   'organization.role_names_not_found': [422, 'There is no organization role with this name.'],
   'organization.require_membership': [422, 'Only a member of the organization can have roles there.'],
   'hook.missing_events': [400, 'A hook needs at least one event.'],
@@ -116,6 +121,14 @@ export const problems = {
   'connector.not_found': [501, 'No connector sends messages on this channel.'],
   'connector.invalid_config': [400, 'The configuration of the connector is not valid.'],
   'connector.target_not_allowed': [422, 'The connector may not lead there.'],
+  'connector.authorization_failed': [400, 'The answer of the identity provider proves nothing.'],
+  'connector.provider_unavailable': [502, 'The identity provider cannot be reached.'],
+  'connector.should_specify_target': [400, 'A connector of this kind needs a target.'],
+  'connector.can_not_modify_target': [400, 'The target of a connector stays as it is.'],
+  'connector.multiple_target_with_same_platform': [422, 'Another connector has this target.'],
+  'single_sign_on.duplicate_connector_name': [409, 'Another enterprise connector has this name.'],
+  'single_sign_on.duplicated_domains': [422, 'A domain belongs to one enterprise connector.'],
+  'single_sign_on.forbidden_domains': [422, 'Addresses of this domain are anybody’s.'],
   'connector.send_failed': [422, 'The message could not be sent.'],
   'request.message_rate_limited': [429, 'Too many messages were asked for.'],
   // The settings of signing in
@@ -197,8 +210,8 @@ export const problem = problemsOf(problems)
 export const overloaded = () => problem('server.unavailable', { headers: { 'Retry-After': '5' } })
 
 /**
- * The error codes of RFC 6749 §4.1.2.1 and §5.2, RFC 7009, RFC 8693, RFC 8707, RFC 9126, RFC 9449, OpenID Connect Core
- * §3.1.2.6 and their HTTP statuses.
+ * The error codes of RFC 6749 §4.1.2.1 and §5.2, RFC 7009, RFC 8628 §3.5, RFC 8693, RFC 8707, RFC 9126, RFC 9449,
+ * OpenID Connect Core §3.1.2.6 and their HTTP statuses.
  */
 export const oauthErrors = {
   invalid_request: 400,
@@ -214,6 +227,9 @@ export const oauthErrors = {
   invalid_token: 401,
   insufficient_scope: 403,
   access_denied: 400,
+  authorization_pending: 400,
+  slow_down: 400,
+  expired_token: 400,
   unsupported_response_type: 400,
   request_not_supported: 400,
   request_uri_not_supported: 400,

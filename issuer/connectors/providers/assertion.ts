@@ -61,7 +61,7 @@ export const domainOf = (address: string): string => address.slice(address.lastI
 export const assertionOf = (
   connector: { id: string; kind: 'social' | 'sso'; target: string; domains: readonly string[] },
   claims: Claims,
-  says: { emailVerified: boolean; name?: string | undefined },
+  says: { emailVerified: boolean; name?: string | undefined; raw?: Record<string, unknown> },
 ): FederatedAssertion => {
   const { kind, domains } = connector
   const [address, number] = [fitting(email, claims.email), fitting(phone, claims.phone_number)]
@@ -81,6 +81,6 @@ export const assertionOf = (
     phoneVerified: number !== undefined && claims.phone_number_verified === true,
     ...(called !== undefined && { name: called }),
     ...(picture !== undefined && { avatar: picture }),
-    raw: rawOf(claims),
+    raw: says.raw ?? rawOf(claims),
   }
 }

@@ -1,3 +1,4 @@
+import { createPrivateKey } from 'node:crypto'
 import { z } from 'zod'
 import { endpoint, factory, line, secret } from '../../../deliveries/messages/factories.ts'
 
@@ -5,6 +6,16 @@ import { endpoint, factory, line, secret } from '../../../deliveries/messages/fa
  * The kinds of identity providers there are. Names and members of configurations are those that existing clients know,
  * where they know one.
  */
+
+/** ES256 needs this curve (RFC 7518 §3.4). */
+const isAppleKey = (text: string): boolean => {
+  if (!text.startsWith('-----BEGIN PRIVATE KEY-----')) return false
+  try {
+    return createPrivateKey(text).asymmetricKeyDetails?.namedCurve === 'prime256v1'
+  } catch {
+    return false
+  }
+}
 
 const credentials = { clientId: line(), clientSecret: secret() }
 
@@ -38,10 +49,7 @@ export const appleConfig = z.object({
   teamId: line(64),
   keyId: line(64),
   /** The text of the `.p8` file. */
-  privateKey: z
-    .string()
-    .max(4_096)
-    .regex(/^-----BEGIN PRIVATE KEY-----[\s\w+/=]+-----END PRIVATE KEY-----\s*$/, 'must be a PKCS #8 key in PEM'),
+  privateKey: z.string().max(4_096).refine(isAppleKey, 'must be the text of a .p8 file: a P-256 key, PKCS #8 in PEM'),
   scope,
   endpoint: endpoint.optional(),
 })

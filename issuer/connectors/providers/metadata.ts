@@ -47,6 +47,8 @@ export const fetchMetadata = async (profile: OpenIdProfile, fetch: ProviderFetch
     )
   // Else whoever answers here could speak for anybody (OpenID Connect Discovery §4.3).
   if (!isIssuer(read.data.issuer)) throw misfit('names another issuer')
+  if (discovery.startsWith('https:') && !read.data.authorization_endpoint.startsWith('https:'))
+    throw misfit('sends browsers over plain http')
   return read.data
 }
 

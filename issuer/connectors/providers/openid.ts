@@ -50,8 +50,6 @@ export const createOpenIdProtocol = ({ now }: { now: () => Date }) => {
   }
 
   return {
-    metadataOf,
-
     async begin(party: OpenIdParty, request: { redirectUri: string; state: string; loginHint?: string | undefined }) {
       const metadata = await metadataOf(party)
       const { clientId, scope, parameters } = party.profile
@@ -105,10 +103,11 @@ export const createOpenIdProtocol = ({ now }: { now: () => Date }) => {
           options,
         ),
       )
-      const signer = issuer.includes(tenantPlace)
-        ? { ...metadata, issuer: await tenantIssuer(response, issuer, profile) }
-        : metadata
-      if (isOfTenant && signer.issuer !== named)
+      const signer =
+        issuer.includes(tenantPlace) && response.status === 200
+          ? { ...metadata, issuer: await tenantIssuer(response, issuer, profile) }
+          : metadata
+      if (isOfTenant && response.status === 200 && signer.issuer !== named)
         throw new FederationError('invalid_response', 'The answer at the callback is of another tenant.')
       const tokens = await inStage('token', () =>
         oauth.processAuthorizationCodeResponse(signer, client, response, {

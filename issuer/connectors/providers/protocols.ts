@@ -12,6 +12,7 @@ import {
 import { FederationError } from './federation-error.ts'
 import { gitHub } from './github.ts'
 import type { IdentityProvider } from './identity-provider-store.ts'
+import { fetchMetadata } from './metadata.ts'
 import { mockClaims, mockSocial } from './mock.ts'
 import { createOpenIdProtocol } from './openid.ts'
 import type { ProviderFetch, ProviderRequests } from './outbound.ts'
@@ -30,7 +31,13 @@ export interface Protocol {
     url: string
     kept: Record<string, unknown>
   }>
-  complete(answer: Answer): Promise<{ claims: Claims; emailVerified: boolean; name?: string | undefined }>
+  complete(answer: Answer): Promise<{
+    claims: Claims
+    emailVerified: boolean
+    name?: string | undefined
+    /** Instead of the claims, to be shown. */
+    raw?: Record<string, unknown>
+  }>
   /** Reads what the provider publishes. */
   check(): Promise<void>
 }
@@ -46,7 +53,7 @@ export const createProtocols = ({
   mocks: boolean
   now: () => Date
 }) => {
-  const { begin, complete, metadataOf } = createOpenIdProtocol({ now })
+  const { begin, complete } = createOpenIdProtocol({ now })
 
   const openIdOf = (profile: OpenIdProfile, { fetch, connectorId }: OpenParts): Protocol => {
     const party = { connectorId, profile, fetch }
@@ -57,7 +64,8 @@ export const createProtocols = ({
         return { claims, emailVerified: profile.isEmailVerified(claims), ...profile.told?.(answer.parameters) }
       },
       async check() {
-        const metadata = await metadataOf(party)
+        // Not what was known: it is being changed.
+        const metadata = await fetchMetadata(profile, fetch)
         // The guard looks again at every connect; here it can still be told who configures it.
         for (const url of [
           metadata.token_endpoint,
@@ -98,7 +106,7 @@ export const createProtocols = ({
     begin: async (request) => ({ url: mockSocial.url(request), kept: {} }),
     async complete({ parameters }) {
       const claims = mockSocial.claims(parameters)
-      return { claims, emailVerified: saysVerified(claims) }
+      return { claims, emailVerified: saysVerified(claims), raw: Object.fromEntries(parameters) }
     },
     check: async () => {},
   }

@@ -121,6 +121,7 @@ export const applicationOperations = ({
         id,
         (row) => {
           checkFit(row.type, row.is_third_party, patch)
+          keepDeviceFlow(row, patch)
           return {
             name: patch.name,
             description: patch.description,
@@ -156,6 +157,8 @@ const checkFit = (type: ApplicationType, isThirdParty: boolean, input: Applicati
   if (isThirdParty && input.customClientMetadata?.allowTokenExchange) {
     throw problem('application.third_party_application_cannot_enable_token_exchange')
   }
+  if (type !== 'Native' && input.customClientMetadata?.isDeviceFlow)
+    throw problem('application.device_flow_native_only')
   const {
     redirectUris = [],
     postLogoutRedirectUris = [],
@@ -183,6 +186,19 @@ const checkFit = (type: ApplicationType, isThirdParty: boolean, input: Applicati
   if (type !== 'Native' && foreign !== undefined) {
     throw refuse('only a native application may use a URI that is not http or https.')
   }
+}
+
+/** Whoever has tokens of it signed in one way or the other. Absent means no. */
+const keepDeviceFlow = (
+  { type, custom_client_metadata: before }: ApplicationRow,
+  { customClientMetadata }: ApplicationPatch,
+) => {
+  if (
+    type === 'Native' &&
+    customClientMetadata &&
+    (customClientMetadata.isDeviceFlow ?? false) !== (before.isDeviceFlow ?? false)
+  )
+    throw problem('application.device_flow_not_changeable')
 }
 
 const losesKey = (before: ApplicationRow, after: ApplicationRow): boolean => {

@@ -21,6 +21,8 @@ const params = z.object({ id })
 const ofSecret = params.extend({ name: z.string().min(1).max(256) })
 const typeProblems = [
   'application.invalid_type',
+  'application.device_flow_native_only',
+  'application.device_flow_not_changeable',
   'application.third_party_application_cannot_enable_token_exchange',
 ] as const
 

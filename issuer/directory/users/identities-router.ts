@@ -1,12 +1,23 @@
 import { z } from 'zod'
+import { problem } from '../../base/errors/problems.ts'
 import { type Route, route } from '../../base/route.ts'
 import { id } from '../../base/schemas.ts'
-import { type Identity, identities, identity, identityAt, listedIdentities } from './identity.ts'
+import {
+  type Identity,
+  identities,
+  identity,
+  identityAt,
+  listedIdentities,
+  ssoIdentity,
+  toSsoIdentity,
+} from './identity.ts'
 import { identityOperations, unknownIdentity } from './identity-operations.ts'
 import { type UserDependencies, userOperations } from './operations.ts'
+import { listSsoIdentities } from './sso-identity-store.ts'
 import { user } from './user.ts'
 
 const params = z.object({ userId: id })
+const atConnector = params.extend({ ssoConnectorId: id })
 const atTarget = params.extend({ target: id })
 // As a member's name it means something else to much of what reads JSON. Bodies lose such members too.
 const atNewTarget = params.extend({
@@ -15,6 +26,7 @@ const atNewTarget = params.extend({
 
 /** Who users are elsewhere: the identities that federation will look them up by. */
 export const identitiesRoutes = (dependencies: UserDependencies): Route[] => {
+  const { knex } = dependencies.database
   const users = userOperations(dependencies)
   const operations = identityOperations(dependencies)
 
@@ -32,7 +44,11 @@ export const identitiesRoutes = (dependencies: UserDependencies): Route[] => {
       async handle({ params: { userId } }) {
         const all = Object.entries((await users.get(userId)).identities)
         const socialIdentities = all.map(([target, identity]) => ({ target, identity: identity as Identity }))
-        return { body: { socialIdentities, ssoIdentities: [] } }
+        const ssoIdentities = (await listSsoIdentities(knex, userId)).map((row) => ({
+          ssoIdentity: toSsoIdentity(row),
+          ssoConnectorId: row.provider_id,
+        }))
+        return { body: { socialIdentities, ssoIdentities } }
       },
     }),
     route({
@@ -79,6 +95,34 @@ export const identitiesRoutes = (dependencies: UserDependencies): Route[] => {
       handle: async (context) => ({
         body: await operations.remove(context, context.params.userId, context.params.target),
       }),
+    }),
+    route({
+      method: 'GET',
+      path: '/users/:userId/sso-identities/:ssoConnectorId',
+      operationId: 'getUserSsoIdentity',
+      summary: 'Reads who a user is at an enterprise’s provider.',
+      scope: 'users',
+      params: atConnector,
+      status: 200,
+      response: z.strictObject({ ssoIdentity }),
+      problems: ['entity.not_found', 'user.identity_not_exist'],
+      async handle({ params: { userId, ssoConnectorId } }) {
+        await users.get(userId)
+        const found = (await listSsoIdentities(knex, userId)).find((row) => row.provider_id === ssoConnectorId)
+        if (found === undefined) throw problem('user.identity_not_exist', { data: { ssoConnectorId } })
+        return { body: { ssoIdentity: toSsoIdentity(found) } }
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/users/:userId/sso-identities/:ssoConnectorId',
+      operationId: 'deleteUserSsoIdentity',
+      summary: 'Ends the link of a user to an account at an enterprise’s provider.',
+      scope: 'users',
+      params: atConnector,
+      status: 204,
+      problems: ['entity.not_found', 'user.identity_not_exist'],
+      handle: (context) => operations.removeSso(context, context.params.userId, context.params.ssoConnectorId),
     }),
   ]
 }

@@ -7,10 +7,11 @@ import { problem } from '../../base/errors/problems.ts'
 import type { Mutation } from '../../base/mutate.ts'
 import type { OperationContext } from '../../base/route.ts'
 import { type Identity, identityAt } from './identity.ts'
+import { removeSsoIdentities } from './sso-identity-store.ts'
 import { toUser, type User } from './user.ts'
-import { findIdentityHolder, lockUser, takeTurnsAtIdentities, updateUser } from './user-store.ts'
+import { lockUser, updateUser } from './user-store.ts'
 
-/** Who users are elsewhere. One identity is one user's. */
+/** Who users are elsewhere. One identity is one user's, which the database sees to (`user_identities`). */
 export const identityOperations = ({ mutate }: Pick<ManagementDependencies, 'mutate'>) => {
   const lockFor = async ({ trx }: Mutation, userId: string): Promise<User> => {
     const row = requireFound(await lockUser(trx, userId), userId, notFound)
@@ -25,9 +26,6 @@ export const identityOperations = ({ mutate }: Pick<ManagementDependencies, 'mut
     set: (context: OperationContext, userId: string, target: string, identity: Identity): Promise<User['identities']> =>
       mutate(context, async (mutation) => {
         const user = await lockFor(mutation, userId)
-        await takeTurnsAtIdentities(mutation.trx)
-        const holder = await findIdentityHolder(mutation.trx, target, identity.userId)
-        if (holder !== undefined && holder !== userId) throw problem('user.identity_already_in_use')
         const before = user.identities
         const identities = storableCustomData({ ...before, [target]: identity })
         if (isDeepStrictEqual(identities, before)) return before
@@ -45,6 +43,15 @@ export const identityOperations = ({ mutate }: Pick<ManagementDependencies, 'mut
         const changed = toUser(await updateUser(mutation.trx, userId, { identities }))
         await record(mutation, userId, changed)
         return changed
+      }),
+
+    /** Throws 404 when the user has none by this connector. */
+    removeSso: (context: OperationContext, userId: string, connectorId: string): Promise<void> =>
+      mutate(context, async (mutation) => {
+        const user = await lockFor(mutation, userId)
+        const removed = await removeSsoIdentities(mutation.trx, userId, connectorId)
+        if (removed === 0) throw problem('user.identity_not_exist', { data: { ssoConnectorId: connectorId } })
+        await record(mutation, userId, user)
       }),
   }
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { id, jsonObject } from '../../base/schemas.ts'
+import { id, jsonObject, tenantId, timestamp } from '../../base/schemas.ts'
+import type { SsoIdentityRow } from './sso-identity-store.ts'
 import type { User } from './user.ts'
 
 /**
@@ -12,9 +13,35 @@ export type Identity = z.output<typeof identity>
 /** By target. */
 export const identities = z.record(z.string(), identity)
 
+/** Who a user is at an enterprise's provider. */
+export const ssoIdentity = z.strictObject({
+  tenantId,
+  id,
+  userId: id,
+  ssoConnectorId: id,
+  issuer: z.string(),
+  /** `sub` there. */
+  identityId: z.string(),
+  detail: jsonObject,
+  createdAt: timestamp,
+  updatedAt: timestamp,
+})
+
+export const toSsoIdentity = (row: SsoIdentityRow): z.input<typeof ssoIdentity> => ({
+  tenantId: 'default',
+  id: row.id,
+  userId: row.user_id,
+  ssoConnectorId: row.provider_id,
+  issuer: row.issuer,
+  identityId: row.subject,
+  detail: row.detail,
+  createdAt: row.created_at.getTime(),
+  updatedAt: row.updated_at.getTime(),
+})
+
 export const listedIdentities = z.strictObject({
   socialIdentities: z.array(z.strictObject({ target: z.string(), identity })),
-  ssoIdentities: z.array(jsonObject),
+  ssoIdentities: z.array(z.strictObject({ ssoIdentity, ssoConnectorId: id })),
 })
 
 /** The identity at a target, own members only: `constructor` is no identity of anybody. */

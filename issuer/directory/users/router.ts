@@ -3,7 +3,9 @@ import { authorize } from '../../base/authorization.ts'
 import { booleanText, listQuery } from '../../base/lists/search.ts'
 import { type Caller, type Route, route } from '../../base/route.ts'
 import { id, jsonObject } from '../../base/schemas.ts'
+import { toSsoIdentity } from './identity.ts'
 import { type UserDependencies, userOperations } from './operations.ts'
+import { listSsoIdentities } from './sso-identity-store.ts'
 import {
   listedUser,
   newUser,
@@ -90,7 +92,9 @@ export const usersRoutes = (dependencies: UserDependencies): Route[] => {
         return {
           body: {
             ...(await users.get(userId)),
-            ...(query.includeSsoIdentities && { ssoIdentities: [] }),
+            ...(query.includeSsoIdentities && {
+              ssoIdentities: (await listSsoIdentities(knex, userId)).map(toSsoIdentity),
+            }),
             ...(query.includePasswordHash && (await users.getDigest(userId))),
           },
         }

@@ -131,20 +131,3 @@ export const lockUserIds = async (trx: Knex, ids: readonly string[]): Promise<Se
   const rows = await trx<UserRow>('users').whereIn('id', ids).orderBy('id').forNoKeyUpdate().select('id')
   return new Set(rows.map(({ id }) => id))
 }
-
-/** Whoever links an identity waits here until the transaction ends: two users must not get the same at once. */
-export const takeTurnsAtIdentities = async (trx: Knex): Promise<void> => {
-  await trx.raw('SELECT pg_advisory_xact_lock(7305177)')
-}
-
-/** The user who has this identity. */
-export const findIdentityHolder = async (
-  trx: Knex,
-  target: string,
-  identityId: string,
-): Promise<string | undefined> => {
-  const row = await trx<UserRow>('users')
-    .whereRaw('identities @> ?::jsonb', [JSON.stringify({ [target]: { userId: identityId } })])
-    .first('id')
-  return row?.id
-}

@@ -47,7 +47,7 @@ export const listedUser = user.extend({
   passwordAlgorithm: z.enum(passwordAlgorithms).nullable().optional(),
 })
 
-/** What may be asked for besides. There are no enterprise connections yet, so nobody has an identity from one. */
+/** What may be asked for besides. */
 export const userDetails = listedUser.extend({ ssoIdentities: z.array(jsonObject).optional() })
 
 export const toDigest = (row: UserRow) => ({

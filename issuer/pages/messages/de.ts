@@ -157,6 +157,26 @@ export const de = translation({
   allow: 'Erlauben',
   deny: 'Nicht erlauben',
 
+  deviceTitle: 'Auf einem Gerät anmelden',
+  deviceEnter: 'Geben Sie den Code ein, den Ihr Gerät anzeigt.',
+  deviceCompare: 'Zeigt Ihr Gerät denselben Code? Wenn nicht, brechen Sie hier ab.',
+  deviceCode: 'Code des Geräts',
+  deviceCodeHint: 'Acht Buchstaben, zum Beispiel BCDF‑GHJK.',
+  deviceCodeWrong:
+    'Dieser Code stimmt nicht oder ist zu alt. Prüfen Sie ihn, oder lassen Sie Ihr Gerät einen neuen anzeigen.',
+  deviceOnlyYours:
+    'Machen Sie nur weiter, wenn Sie das gerade selbst begonnen haben, auf einem Gerät vor Ihnen. Niemand, der Sie anruft oder Ihnen schreibt, braucht diesen Code.',
+  deviceHeading: 'Auf einem Gerät bei {application} anmelden?',
+  deviceAskedFrom: 'Ein Gerät mit der Adresse {address} hat vor {duration} darum gebeten.',
+  deviceWarning:
+    'Wenn Sie es erlauben, nutzt {application} in Ihrem Namen, wer dieses Gerät hat. Lehnen Sie ab, wenn Sie es nicht selbst begonnen haben oder wenn Ihnen jemand den Code geschickt hat.',
+  deviceAllow: 'Dieses Gerät erlauben',
+  deviceDeny: 'Ablehnen',
+  deviceAllowed: 'Ihr Gerät ist angemeldet',
+  deviceAllowedText: 'Sie können jetzt zu ihm zurückkehren. {application} macht dort von selbst weiter.',
+  deviceRefused: 'Ihr Gerät wurde nicht angemeldet',
+  deviceRefusedText: '{application} hat das erfahren. Falls es nicht Ihres war, müssen Sie nichts weiter tun.',
+
   scopeOpenid: 'Sie bei der Anmeldung wiedererkennen',
   scopeProfile: 'Ihr Profil sehen, zum Beispiel Name und Bild',
   scopeEmail: 'Ihre E-Mail-Adresse sehen',

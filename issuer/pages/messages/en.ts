@@ -148,6 +148,25 @@ export const en = {
   allow: 'Allow',
   deny: 'Do not allow',
 
+  deviceTitle: 'Sign in on a device',
+  deviceEnter: 'Enter the code that your device shows.',
+  deviceCompare: 'Does your device show the same code? If it does not, do not go on.',
+  deviceCode: 'Code of the device',
+  deviceCodeHint: 'Eight letters, such as BCDF‑GHJK.',
+  deviceCodeWrong: 'This code is not right, or it is too old. Check it, or let your device show a new one.',
+  deviceOnlyYours:
+    'Go on only if you have just started this yourself, on a device in front of you. Nobody who calls or writes to you needs this code.',
+  deviceHeading: 'Sign in to {application} on a device?',
+  deviceAskedFrom: 'A device at the address {address} asked for this {duration} ago.',
+  deviceWarning:
+    'If you allow it, whoever has this device uses {application} as you. Refuse if you did not start it yourself, or if somebody sent you the code.',
+  deviceAllow: 'Allow this device',
+  deviceDeny: 'Refuse',
+  deviceAllowed: 'Your device is signed in',
+  deviceAllowedText: 'You can go back to it now. {application} goes on there by itself.',
+  deviceRefused: 'Your device was not signed in',
+  deviceRefusedText: '{application} has been told so. If this was not yours, nothing more has to be done.',
+
   scopeOpenid: 'Recognize you when you sign in',
   scopeProfile: 'See your profile, such as your name and picture',
   scopeEmail: 'See your email address',

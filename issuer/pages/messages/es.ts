@@ -150,6 +150,25 @@ export const es = translation({
   allow: 'Permitir',
   deny: 'No permitir',
 
+  deviceTitle: 'Iniciar sesión en un dispositivo',
+  deviceEnter: 'Introduzca el código que muestra su dispositivo.',
+  deviceCompare: '¿Su dispositivo muestra el mismo código? Si no es así, no continúe.',
+  deviceCode: 'Código del dispositivo',
+  deviceCodeHint: 'Ocho letras, por ejemplo BCDF‑GHJK.',
+  deviceCodeWrong: 'Este código no es correcto o es demasiado antiguo. Compruébelo o pida uno nuevo en su dispositivo.',
+  deviceOnlyYours:
+    'Continúe solo si acaba de empezar esto usted, en un dispositivo que tiene delante. Nadie que le llame o le escriba necesita este código.',
+  deviceHeading: '¿Iniciar sesión en {application} en un dispositivo?',
+  deviceAskedFrom: 'Un dispositivo con la dirección {address} lo pidió hace {duration}.',
+  deviceWarning:
+    'Si lo permite, quien tenga ese dispositivo usará {application} en su nombre. Rechácelo si no lo ha empezado usted o si alguien le envió el código.',
+  deviceAllow: 'Permitir este dispositivo',
+  deviceDeny: 'Rechazar',
+  deviceAllowed: 'Su dispositivo ha iniciado sesión',
+  deviceAllowedText: 'Ya puede volver a él. {application} continúa allí por sí sola.',
+  deviceRefused: 'Su dispositivo no ha iniciado sesión',
+  deviceRefusedText: '{application} ya lo sabe. Si no era suyo, no tiene que hacer nada más.',
+
   scopeOpenid: 'Reconocerle cuando inicia sesión',
   scopeProfile: 'Ver su perfil, por ejemplo su nombre y su foto',
   scopeEmail: 'Ver su dirección de correo electrónico',

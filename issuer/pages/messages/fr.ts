@@ -151,6 +151,25 @@ export const fr = translation({
   allow: 'Autoriser',
   deny: 'Ne pas autoriser',
 
+  deviceTitle: 'Se connecter sur un appareil',
+  deviceEnter: 'Saisissez le code affiché par votre appareil.',
+  deviceCompare: 'Votre appareil affiche-t-il le même code ? Sinon, n’allez pas plus loin.',
+  deviceCode: 'Code de l’appareil',
+  deviceCodeHint: 'Huit lettres, par exemple BCDF‑GHJK.',
+  deviceCodeWrong: 'Ce code est incorrect ou trop ancien. Vérifiez-le, ou demandez-en un nouveau sur votre appareil.',
+  deviceOnlyYours:
+    'Ne continuez que si vous venez de lancer cela vous-même, sur un appareil devant vous. Personne qui vous appelle ou vous écrit n’a besoin de ce code.',
+  deviceHeading: 'Se connecter à {application} sur un appareil ?',
+  deviceAskedFrom: 'Un appareil à l’adresse {address} l’a demandé il y a {duration}.',
+  deviceWarning:
+    'Si vous acceptez, la personne qui a cet appareil utilisera {application} en votre nom. Refusez si vous n’avez pas lancé cela vous-même ou si quelqu’un vous a envoyé le code.',
+  deviceAllow: 'Autoriser cet appareil',
+  deviceDeny: 'Refuser',
+  deviceAllowed: 'Votre appareil est connecté',
+  deviceAllowedText: 'Vous pouvez y revenir maintenant. {application} y continue automatiquement.',
+  deviceRefused: 'Votre appareil n’a pas été connecté',
+  deviceRefusedText: '{application} en a été informée. Si ce n’était pas le vôtre, il n’y a rien d’autre à faire.',
+
   scopeOpenid: 'Vous reconnaître lorsque vous vous connectez',
   scopeProfile: 'Voir votre profil, par exemple votre nom et votre photo',
   scopeEmail: 'Voir votre adresse e-mail',

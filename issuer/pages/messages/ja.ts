@@ -147,6 +147,25 @@ export const ja = translation({
   allow: '許可する',
   deny: '許可しない',
 
+  deviceTitle: 'デバイスでサインイン',
+  deviceEnter: 'デバイスに表示されているコードを入力してください。',
+  deviceCompare: 'デバイスに同じコードが表示されていますか。違う場合は続けないでください。',
+  deviceCode: 'デバイスのコード',
+  deviceCodeHint: 'BCDF‑GHJK のような英字8文字です。',
+  deviceCodeWrong: 'コードが正しくないか、古すぎます。確認するか、デバイスで新しいコードを表示してください。',
+  deviceOnlyYours:
+    '目の前のデバイスで、ご自身が今始めた場合にのみ続けてください。電話やメッセージでこのコードを求める人に教える必要はありません。',
+  deviceHeading: 'デバイスで {application} にサインインしますか',
+  deviceAskedFrom: '{duration}前に、アドレス {address} のデバイスから要求されました。',
+  deviceWarning:
+    '許可すると、そのデバイスを持つ人があなたとして {application} を使用します。ご自身で始めていない場合や、誰かからコードが送られてきた場合は拒否してください。',
+  deviceAllow: 'このデバイスを許可',
+  deviceDeny: '拒否',
+  deviceAllowed: 'デバイスでサインインしました',
+  deviceAllowedText: 'デバイスに戻ってください。{application} は自動的に続行します。',
+  deviceRefused: 'デバイスでサインインしませんでした',
+  deviceRefusedText: '{application} に通知しました。お心当たりがない場合も、これ以上の操作は必要ありません。',
+
   scopeOpenid: 'サインイン時にあなたを識別する',
   scopeProfile: '名前や写真などのプロフィールを見る',
   scopeEmail: 'メールアドレスを見る',

@@ -49,6 +49,7 @@ const checksOf = ({ verifyIdTokenHint, nearestIndicator }: CheckDependencies): r
   { name: 'client_id', refusal: 'invalid_request', check: oneClientId },
   { name: 'the client', refusal: 'invalid_client', check: registeredClient },
   { name: 'type of the application', refusal: 'unauthorized_client', check: clientOfPeople },
+  { name: 'device flow', refusal: 'unauthorized_client', check: clientWithBrowser },
   { name: 'sent ahead', refusal: 'invalid_request_uri', check: sentAheadWhereRequired },
   { name: 'redirect_uri', refusal: 'invalid_redirect_uri', check: registeredRedirectUri },
 
@@ -70,6 +71,19 @@ const checksOf = ({ verifyIdTokenHint, nearestIndicator }: CheckDependencies): r
   { name: 'wishes', refusal: 'redirect', check: wishes },
 ]
 
+/** What a request of a device must be (RFC 8628 §3.1): it has no redirect URI, and gets its answer by asking for it. */
+const checksOfDevices = ({ nearestIndicator }: Pick<CheckDependencies, 'nearestIndicator'>): readonly Check[] =>
+  (
+    [
+      ['the client', registeredClient],
+      ['device flow', clientOfDevices],
+      ['resource', registeredResources(nearestIndicator)],
+      ['scope', knownScopes],
+      ['wishes', wishes],
+      ['what it has not', () => ({ redirectUri: '', responseMode: 'query', prompts: ['login', 'consent'] })],
+    ] as const
+  ).map(([name, check]) => ({ name, refusal: 'invalid_request', check }) as Check)
+
 /** How the client is answered. */
 export type Recipient = Pick<AuthorizationRequest, 'redirectUri' | 'responseMode' | 'state'>
 
@@ -81,9 +95,14 @@ export type Checked =
 export type CheckRequest = (asked: Asked) => Promise<Checked>
 
 /** Faults of ours, such as a database that is away, are thrown on. */
-export const createCheckRequest = (dependencies: CheckDependencies): CheckRequest => {
-  const checks = checksOf(dependencies)
-  return async (asked) => {
+export const createCheckRequest = (dependencies: CheckDependencies): CheckRequest => checking(checksOf(dependencies))
+
+export const createCheckDeviceRequest = (dependencies: Pick<CheckDependencies, 'nearestIndicator'>): CheckRequest =>
+  checking(checksOfDevices(dependencies))
+
+const checking =
+  (checks: readonly Check[]): CheckRequest =>
+  async (asked) => {
     const request: Partial<AuthorizationRequest> = {}
     for (const { name, refusal, check } of checks) {
       try {
@@ -96,7 +115,6 @@ export const createCheckRequest = (dependencies: CheckDependencies): CheckReques
     }
     return { request: authorizationRequest.parse(request) }
   }
-}
 
 /** In the mode that was asked for, where there is such a mode. */
 const recipientOf = ({ parameters }: Asked): Recipient => {
@@ -127,6 +145,7 @@ export const unknownClient: AskingClient = {
   redirectUris: [],
   requirePkce: true,
   requirePar: true,
+  isDeviceFlow: false,
 }
 
 const oneClientId = ({ parameters }: Asked) => {
@@ -145,6 +164,18 @@ const typesOfPeople: readonly string[] = ['Native', 'SPA', 'Traditional', 'Prote
 const clientOfPeople = ({ client }: Asked) => {
   if (!typesOfPeople.includes(client.type))
     throw new OAuthError('unauthorized_client', 'People do not sign in to an application of this type.')
+  return {}
+}
+
+const clientWithBrowser = ({ client }: Asked) => {
+  if (client.isDeviceFlow)
+    throw new OAuthError('unauthorized_client', 'People sign in to this application on another device.')
+  return {}
+}
+
+const clientOfDevices = ({ client }: Asked) => {
+  if (!client.isDeviceFlow)
+    throw new OAuthError('unauthorized_client', 'This client may not use the device flow; see isDeviceFlow.')
   return {}
 }
 
@@ -283,7 +314,7 @@ export const likelyScopes = (parameters: AuthorizationParameters): readonly stri
 
 /**
  * With a resource, or a default one, a name that is defined nowhere is an error. Otherwise it is ignored (OpenID
- * Connect Core §3.1.2.1).
+ * Connect Core §3.1.2.1); and so is what a third-party client may not ask people for.
  */
 const knownScopes = (asked: Asked) => {
   const { parameters, facts } = asked
@@ -298,13 +329,20 @@ const knownScopes = (asked: Asked) => {
   )
   if (scopes.length < names.length && (indicators.length > 0 || inForce.length > 0))
     throw new OAuthError('invalid_scope', 'A scope is defined on none of the resources; names must match exactly.')
+  const { limits } = facts
   const ofResources = inForce
-    .map(({ indicator, scopes: defined }) => [indicator, names.filter((name) => defined.includes(name))] as const)
-    .filter(([, defined]) => defined.length > 0)
+    .map(({ indicator, scopes: defined }) => {
+      const mayAskFor = limits ? (limits.resources[indicator] ?? []) : defined
+      return [indicator, names.filter((name) => defined.includes(name) && mayAskFor.includes(name))] as const
+    })
+    .filter(([, asked]) => asked.length > 0)
+  const askedFor = limits
+    ? scopes.filter((name) => limits.names.includes(name) || ofResources.some(([, asked]) => asked.includes(name)))
+    : scopes
   return {
-    scopes,
+    scopes: askedFor,
     resourceScopes: Object.fromEntries(ofResources),
-    wantsOfflineAccess: scopes.includes('offline_access'),
+    wantsOfflineAccess: askedFor.includes('offline_access'),
   }
 }
 

@@ -8,10 +8,11 @@ import { type Endpoint, sendError, sendJson } from '../answers.ts'
 import type { AuthenticateClient } from '../clients/authenticate-client.ts'
 import { provenKey } from '../clients/proven-key.ts'
 import { findTokenRequestFacts } from '../clients/token-request-store.ts'
-import { type Parameters, refuseParametersInUrl } from '../requests/parameters.ts'
+import { refuseParametersInUrl } from '../requests/parameters.ts'
 import { findAuthorizationFacts } from './authorization-facts-store.ts'
 import { type AuthorizationParameters, onlyValueOf, readAuthorizationParameters } from './authorization-parameters.ts'
 import { type CheckRequest, likelyResources, likelyScopes } from './checks.ts'
+import { eachOnce } from './each-once.ts'
 import { type PushedRequests, pushedRequestTtl } from './pushed-requests.ts'
 
 export interface PushedAuthorizationDependencies {
@@ -65,16 +66,6 @@ export const createPushedAuthorizationEndpoint = (dependencies: PushedAuthorizat
       logger.debug({ requestId, error }, 'pushed authorization request refused')
     }
   }
-}
-
-const eachOnce = (parameters: AuthorizationParameters): Parameters => {
-  const single = new Map<string, string>()
-  for (const [name, values] of parameters) {
-    if (name !== 'resource' && values.length > 1) throw new OAuthError('invalid_request', 'A parameter is repeated.')
-    const value = onlyValueOf(parameters, name)
-    if (value !== undefined) single.set(name, value)
-  }
-  return single
 }
 
 const proof = new Set(['client_secret', 'client_assertion', 'client_assertion_type'])

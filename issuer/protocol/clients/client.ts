@@ -13,6 +13,8 @@ export interface Client {
   isThirdParty: boolean
   /** `customClientMetadata.allowTokenExchange`; absent counts as allowed for first-party clients. */
   allowTokenExchange: boolean | null
+  /** `customClientMetadata.isDeviceFlow` of a native application: people sign in to it on another device (RFC 8628). */
+  isDeviceFlow: boolean
   /** `customClientMetadata.alwaysIssueRefreshToken`; for web applications (SPA, Traditional). */
   alwaysIssueRefreshToken: boolean
   refreshTokenTtlInDays: number

@@ -41,6 +41,9 @@ export interface TokenRequestFacts {
   claimsScripts: ScriptVersions
 }
 
+/** An SQL condition on the applications row `a`. */
+export const isDeviceFlowSql = `(a.type = 'Native' AND coalesce(a.custom_client_metadata->'isDeviceFlow' = 'true', false))`
+
 // Scope names hold no white space, so joined text is unambiguous and cheaper to read than arrays. Whether one is held
 // is looked up from the client's own roles, so the cost does not grow with the number of roles there are. The client is
 // joined last and may be missing, so that an unknown one takes the same look-ups as a wrong secret.
@@ -49,6 +52,7 @@ const select = lookUp(
   { client_id: 'text', resource: 'text', use_default_resource: 'boolean', scopes: 'text[]' },
   `SELECT a.id, a.name, a.type, a.is_third_party AS "isThirdParty",
      a.custom_client_metadata->'allowTokenExchange' AS "allowTokenExchange",
+     ${isDeviceFlowSql} AS "isDeviceFlow",
      a.custom_client_metadata->'alwaysIssueRefreshToken' AS "alwaysIssueRefreshToken",
      a.custom_client_metadata->'refreshTokenTtlInDays' AS "refreshTokenTtlInDays",
      a.custom_client_metadata->'rotateRefreshToken' AS "rotateRefreshToken",
@@ -73,7 +77,7 @@ const select = lookUp(
    LEFT JOIN applications a ON a.id = asked.client_id`,
 )
 
-interface Row extends Pick<Client, 'name' | 'type' | 'isThirdParty' | 'allowTokenExchange'> {
+interface Row extends Pick<Client, 'name' | 'type' | 'isThirdParty' | 'allowTokenExchange' | 'isDeviceFlow'> {
   id: string | null
   alwaysIssueRefreshToken: boolean | null
   refreshTokenTtlInDays: number | null
@@ -121,6 +125,7 @@ export const findTokenRequestFacts = async (
       type,
       isThirdParty,
       allowTokenExchange,
+      isDeviceFlow: row.isDeviceFlow,
       alwaysIssueRefreshToken: row.alwaysIssueRefreshToken ?? false,
       refreshTokenTtlInDays: row.refreshTokenTtlInDays ?? clientDefaults.refreshTokenTtlInDays,
       // FAPI 2.0 §5.3.2.1: no rotation, which loses tokens and gains nothing where their client is proven.

@@ -6,7 +6,7 @@ import { consentPage } from '../../pages/index.ts'
 import { onlyValue } from '../forms/read-form.ts'
 import { clientOf, type SignInStep, type StepView } from './step.ts'
 
-/** What a third-party application may do. */
+/** What a third-party application may do; and whose device somebody signs in. */
 export const consent: SignInStep<never> = {
   async show(view) {
     const { query, interaction, situation, locale, action, csrf } = view
@@ -32,6 +32,11 @@ export const consent: SignInStep<never> = {
       })),
       organizations: asksForOrganizations(request) && !isNew ? await findMemberships(query, userId) : [],
       redirectHost: hostOf(request.redirectUri),
+      device: request.device && {
+        isOurs: !interaction.client.isThirdParty,
+        address: request.device.address,
+        minutesAgo: (Date.now() - request.device.askedAt) / 60_000,
+      },
     })
   },
 

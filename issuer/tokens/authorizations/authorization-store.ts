@@ -8,8 +8,20 @@ export const authorizationCounts = (a: string): string =>
   `(${a}.ended_at IS NULL AND ${a}.expires_at > now() AND (${a}.is_offline OR EXISTS (
      SELECT FROM sessions s WHERE s.id = ${a}.session_id AND ${sessionCounts('s')})))`
 
-/** How long a code may be redeemed, in seconds. */
+/** How long a code that a browser brings may be redeemed, in seconds. */
 export const codeTtl = 60
+
+/** What a client redeems, by its digest. */
+export interface GrantedCode {
+  digest: Buffer
+  /** In seconds. */
+  ttl: number
+}
+
+export const authorizationCode = (code: string): GrantedCode => ({
+  digest: tokenDigest('authorization-code', code),
+  ttl: codeTtl,
+})
 
 /** A completed authorization request, and the code that its client gets for it. */
 export interface NewAuthorization {
@@ -27,7 +39,7 @@ export interface NewAuthorization {
   isOffline: boolean
   /** Of its refresh tokens, in seconds. */
   refreshTtl: number
-  code: string
+  code: GrantedCode
   redirectUri: string
   codeChallenge: string | undefined
   nonce: string | undefined
@@ -51,6 +63,7 @@ const insert = sharedStatement(
     is_offline: 'boolean',
     refresh_ttl: 'integer',
     code: 'bytea',
+    code_ttl: 'integer',
     redirect_uri: 'text',
     code_challenge: 'text',
     nonce: 'text',
@@ -76,7 +89,7 @@ const insert = sharedStatement(
    code AS (
      INSERT INTO authorization_codes (digest, authorization_id, client_id, redirect_uri, code_challenge, nonce, jkt, expires_at)
      SELECT asked.code, asked.id, asked.client_id, asked.redirect_uri, asked.code_challenge, asked.nonce, asked.jkt,
-       now() + interval '${codeTtl} seconds'
+       now() + asked.code_ttl * interval '1 second'
      FROM asked JOIN made ON made.id = asked.id)
    SELECT asked.n FROM asked JOIN made ON made.id = asked.id`,
 )
@@ -94,7 +107,8 @@ export const insertAuthorization = async (query: Query, authorization: NewAuthor
       organization_id: authorization.organizationId,
       is_offline: authorization.isOffline,
       refresh_ttl: authorization.refreshTtl,
-      code: bytea(tokenDigest('authorization-code', authorization.code)),
+      code: bytea(authorization.code.digest),
+      code_ttl: authorization.code.ttl,
       redirect_uri: authorization.redirectUri,
       code_challenge: authorization.codeChallenge,
       nonce: authorization.nonce,

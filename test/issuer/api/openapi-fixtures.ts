@@ -67,7 +67,14 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
   const jit = `/organizations/${organization}/jit`
   await post(`${jit}/email-domains`, { emailDomain: 'example.test' })
   await post(`${jit}/roles`, { organizationRoleIds: [organizationRole] })
-  await post(`${jit}/sso-connectors`, { ssoConnectorIds: ['connector'] })
+  const ssoConfig = { clientId: 'client', clientSecret: 'secret' }
+  const sso = await create('/sso-connectors', {
+    ...{ providerName: 'GoogleWorkspace', connectorName: `sso ${nonce}`, config: ssoConfig },
+  })
+  await api.database
+    .knex('user_sso_identities')
+    .insert({ id: nonce.slice(0, 21), user_id: user, provider_id: sso, issuer: 'https://idp.test', subject: nonce })
+  await post(`${jit}/sso-connectors`, { ssoConnectorIds: [sso] })
   const email = `link-${nonce}@example.test`
   const oneTimeToken = await post('/one-time-tokens', { email })
   const expiring = JSON.stringify({ passwordExpiration: { enabled: true, validPeriodDays: 30 } })
@@ -144,8 +151,18 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
     expires_at: inAnHour,
   })
 
+  const partner = await create('/applications', { name: 'Partner', type: 'SPA', isThirdParty: true })
+  await post(`/applications/${partner}/user-consent-scopes`, { resourceScopes: [scope] })
+  await api.database.knex('consents').insert({
+    ...{ id: `consent ${nonce}`.slice(0, 21), user_id: user, client_id: partner, scopes: ['openid'] },
+    ...{ organizations: [organization], expires_at: inAnHour },
+  })
+
   const smsConfig = { apiKey: 'key', apiSecret: 'secret', brandName: 'Acme' }
   const connector = await create('/connectors', { connectorId: 'vonage-sms', config: smsConfig })
+  // There is one of this kind.
+  await api.database.knex('identity_providers').where({ target: 'github' }).delete()
+  const social = await create('/connectors', { connectorId: 'github-universal', config: ssoConfig })
 
   const script = 'const getCustomJwtClaims = () => ({ plan: "gold" })'
   await api.call('PUT', '/configs/jwt-customizer/access-token', { script })
@@ -167,6 +184,17 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
       '/roles/{id}/users/{userId}': user,
       '/roles/{id}/applications/{applicationId}': application,
       '/applications/{id}': application,
+      '/applications/{applicationId}': partner,
+      '/applications/{applicationId}/user-consent-scopes/{scopeType}': 'resource-scopes',
+      '/applications/{applicationId}/user-consent-scopes/{scopeType}/{scopeId}': scope,
+      '/applications/{id}/users/{userId}': user,
+      '/applications/{id}/users/{userId}/consent-organizations/{organizationId}': organization,
+      ...Object.fromEntries(
+        ['list', 'replace', 'add', 'remove'].map((what) => [
+          `${what}ConsentOrganization${what === 'remove' ? '' : 's'} /applications/{id}`,
+          partner,
+        ]),
+      ),
       '/applications/{id}/secrets/{name}': 'Default secret',
       '/applications/{id}/roles/{roleId}': machineRole,
       '/organizations/{id}': organization,
@@ -176,7 +204,9 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
       '/organizations/{id}/applications/{applicationId}/roles/{organizationRoleId}': machineOrganizationRole,
       '/organizations/{id}/jit/email-domains/{emailDomain}': 'example.test',
       '/organizations/{id}/jit/roles/{organizationRoleId}': organizationRole,
-      '/organizations/{id}/jit/sso-connectors/{ssoConnectorId}': 'connector',
+      '/organizations/{id}/jit/sso-connectors/{ssoConnectorId}': sso,
+      '/sso-connectors/{id}': sso,
+      '/users/{userId}/sso-identities/{ssoConnectorId}': sso,
       '/one-time-tokens/{id}': oneTimeToken.id,
       '/organization-roles/{id}': organizationRole,
       '/organization-roles/{id}/scopes/{organizationScopeId}': organizationScope,
@@ -188,6 +218,7 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
       '/configs/oidc/id-token-keys/{keyId}': 'unknown',
       '/connectors/{id}': connector,
       '/connectors/{factoryId}': 'vonage-sms',
+      'createConnectorAuthorizationUri /connectors/{id}': social,
       '/impersonations/{id}': session,
       '/impersonation-requests/{id}': request,
       '/hooks/{id}': hook,
@@ -252,6 +283,12 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
       'updateOrganizationScope name': `name:${nonce}`,
       experience: {},
       application: {},
+      organizationScopes: [freeOrganizationScope],
+      resourceScopes: [freeScope],
+      organizationResourceScopes: [freeScope],
+      userScopes: ['email'],
+      'replaceConsentOrganizations organizationIds': [organization],
+      'addConsentOrganizations organizationIds': [organization],
       'createApplicationSecret name': 'Second',
       'deletePersonalAccessToken name': 'laptop',
       'createUserMfaVerification secret': 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ',
@@ -265,6 +302,12 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
       connectorId: 'vonage-sms',
       phone: '4915112345678',
       'createConnector config': smsConfig,
+      'createSsoConnector providerName': 'GoogleWorkspace',
+      'createSsoConnector config': ssoConfig,
+      'updateSsoConnector config': ssoConfig,
+      connectorName: `another ${nonce}`,
+      domains: [`${nonce}.test`],
+      redirectUri: 'https://app.test/linked',
       'updateConnector config': { ...smsConfig, brandName: 'Other' },
       'testConnector config': smsConfig,
       script,

@@ -151,6 +151,8 @@ const otherwise: Record<string, number> = {
   deleteCookieKey: 404,
   testHook: 503,
   testConnector: 503,
+  // No identity provider has answered.
+  createUserIdentity: 404,
 }
 
 /** They are POSTs for the size of what they ask. */

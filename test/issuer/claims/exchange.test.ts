@@ -44,6 +44,12 @@ test('a token without a script has no other claims than before', async () => {
 })
 
 test('the script is told of user, client, grant and token, and what it returns becomes claims', async () => {
+  const sso = await issuer.api('POST', '/sso-connectors', { providerName: 'OIDC', connectorName: 'Acme' })
+  await issuer.database.pool.query(
+    `INSERT INTO user_sso_identities (id, user_id, provider_id, issuer, subject, detail)
+     VALUES ('one', $1, $2, 'https://idp.example', 'alice', '{"email": "alice@acme.example"}')`,
+    [userId, sso.body.id],
+  )
   await put('const { user, ...others } = context; return { token, user, others, key: environmentVariables.KEY }', {
     environmentVariables: { KEY: 'of the script' },
   })
@@ -78,7 +84,12 @@ test('the script is told of user, client, grant and token, and what it returns b
       updatedAt: expect.any(Number),
       isSuspended: false,
       hasPassword: false,
-      ssoIdentities: [],
+      ssoIdentities: [
+        {
+          ...{ ssoConnectorId: sso.body.id, issuer: 'https://idp.example', identityId: 'alice' },
+          detail: { email: 'alice@acme.example' },
+        },
+      ],
       mfaVerificationFactors: [],
       roles: [
         {

@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { fetchMetadata } from '../../../issuer/connectors/providers/metadata.ts'
+import { openId } from '../../../issuer/connectors/providers/profiles.ts'
 import { redirectUriOf, startFederation, type TestFederation } from '../../support/federation.ts'
 import { type HostilityName, type IdentityProvider, startIdentityProvider } from '../../support/identity-provider.ts'
 
@@ -280,4 +282,19 @@ test('keys that were read just now are not read again for every token that names
   for (const _ of [1, 2])
     await expect(federation.signIn(id, provider)).rejects.toMatchObject({ reason: 'invalid_id_token' })
   expect(provider.asked.filter((path) => path === 'GET /jwks')).toHaveLength(1)
+})
+
+test('a provider with https never sends browsers over plain http', async () => {
+  const said = {
+    ...{ issuer: 'https://idp.example', authorization_endpoint: 'http://idp.example/authorize' },
+    ...{ token_endpoint: 'https://idp.example/token', jwks_uri: 'https://idp.example/jwks' },
+  }
+  const profile = openId({ issuer: said.issuer, clientId: 'a', clientSecret: 'b' })
+  const publish = (document: object) => fetchMetadata(profile, async () => Response.json(document))
+  await expect(publish(said)).rejects.toMatchObject({ reason: 'misconfigured' })
+  const secure = { ...said, authorization_endpoint: 'https://idp.example/authorize' }
+  expect(await publish(secure)).toMatchObject({ id_token_signing_alg_values_supported: ['RS256'] })
+  await expect(publish({ ...secure, id_token_signing_alg_values_supported: ['none', 'HS256'] })).rejects.toMatchObject({
+    reason: 'misconfigured',
+  })
 })

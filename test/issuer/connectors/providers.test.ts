@@ -71,6 +71,17 @@ describe('Microsoft', () => {
     }
   })
 
+  test('what the token endpoint refuses is told as what it is', async () => {
+    provider = await startIdentityProvider({ tenant })
+    const id = await federation.add({
+      ...{ provider: 'azuread-universal', target: `azuread-secret-${provider.url}` },
+      config: { ...credentials(), clientSecret: 'another', tenantId: 'common', cloudInstance: provider.url },
+    })
+    await expect(federation.signIn(id, provider)).rejects.toMatchObject({ reason: 'misconfigured' })
+    provider.be('broken')
+    await expect(federation.signIn(id, provider)).rejects.toMatchObject({ reason: 'unavailable' })
+  })
+
   test('of one tenant nobody else comes', async () => {
     provider = await startIdentityProvider({ tenant })
     // It publishes the form of all tenants.

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { authenticationCredential, registrationCredential } from '../../../issuer/directory/users/factors/index.ts'
 import { readIdentifier } from '../../../issuer/interaction/identifier.ts'
-import { createAuthenticator } from '../../support/authenticator.ts'
+import { createAuthenticator } from '../../../testing/authenticator.ts'
 import { type Running, startTestInteractions, type TestInteractions, totpCode } from '../../support/interactions.ts'
 
 let home: TestInteractions

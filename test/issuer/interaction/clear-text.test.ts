@@ -6,7 +6,7 @@ import {
 } from '../../../issuer/directory/users/factors/index.ts'
 import type { Proceeded } from '../../../issuer/interaction/finish.ts'
 import { readIdentifier } from '../../../issuer/interaction/identifier.ts'
-import { createAuthenticator } from '../../support/authenticator.ts'
+import { createAuthenticator } from '../../../testing/authenticator.ts'
 import { findInClear, type Secret } from '../../support/clear-text.ts'
 import { type Running, startTestInteractions, type TestInteractions, totpCode } from '../../support/interactions.ts'
 

@@ -164,6 +164,7 @@ const notSealed = [
   'refresh_tokens.successor',
   // Digests by another name.
   'failing_identifiers.key',
+  'identity_provider_requests.state_digest',
   'interactions.browser',
   'message_counts.key',
   'opaque_tokens.personal_access_token',
@@ -173,6 +174,7 @@ const notSealed = [
   'passkeys.credential_id',
   'passkeys.public_key',
   'users.webauthn_handle',
+  'device_codes.user_code',
   'pushed_requests.browser',
   'rate_limit_buckets.key',
   'sessions.previous_digest',

@@ -68,7 +68,7 @@ describe('colours', () => {
 test('every page can have a text of its own, and its title says whose it is', () => {
   const names = [
     ...['sign_in', 'register', 'reset', 'profile', 'code', 'mfa', 'enrol', 'captcha', 'terms', 'select_account'],
-    ...['passkey', 'consent', 'blocked', 'no_account', 'error', 'logout', 'signed_out', 'finished'],
+    ...['passkey', 'consent', 'device', 'blocked', 'no_account', 'error', 'logout', 'signed_out', 'finished'],
   ]
   const texts = Object.fromEntries(names.map((name) => [`${name}.note`, `Of ${name}.`]))
   const pages = Object.entries(everyPage('en', 'Shop')).map(([name, page]) => ({

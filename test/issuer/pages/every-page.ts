@@ -11,6 +11,8 @@ import {
   codePage,
   consentPage,
   detailsPage,
+  deviceDonePage,
+  devicePage,
   type EnrolError,
   enrolPage,
   errorPage,
@@ -149,6 +151,7 @@ export const everyPage = (locale: Locale, text = 'Acme'): Record<string, Page> =
       organizations: [{ id: text, name: text }],
       redirectHost: text,
     }),
+    ...devicePages(form, text),
     logout: logoutPage({ ...form, account }),
     logoutOfNobody: logoutPage({ locale, action: '/oidc/session/end/confirm', csrf: 'csrf-value' }),
     signedOut: signedOutPage({ locale, client, wayOn: 'https://app.example/' }),
@@ -258,6 +261,35 @@ const enrolErrors: readonly (EnrolError | undefined)[] = [
   'captcha_unavailable',
 ]
 const captchaErrors: readonly (CaptchaError | undefined)[] = [...factorErrors, 'failed', 'unavailable']
+
+/** Those of devices that somebody signs in. */
+const devicePages = (form: FormParts, text: string): Record<string, Page> => {
+  const entry = { ...form, action: '/device', userCode: text, isFromLink: false }
+  const confirmation = {
+    ...form,
+    ...{ account: { name: text, identifier: `${text}!` }, resources: [], organizations: [], redirectHost: '' },
+    scopes: ['openid', 'offline_access'].map((name) => ({ name })),
+  }
+  return {
+    device: devicePage({ ...entry, userCode: '' }),
+    'device from link': devicePage({ ...entry, isFromLink: true }),
+    ...Object.fromEntries(
+      (['missing', 'wrong', 'too_many_requests'] as const).map((error) => [
+        `device ${error}`,
+        devicePage({ ...entry, error }),
+      ]),
+    ),
+    ...Object.fromEntries(
+      [true, false].flatMap((is) => [
+        [
+          `device consent${is ? '' : ' third'}`,
+          consentPage({ ...confirmation, device: { isOurs: is, address: text, minutesAgo: 2 } }),
+        ],
+        [`device ${is ? 'allowed' : 'refused'}`, deviceDonePage({ ...form, isAllowed: is })],
+      ]),
+    ),
+  }
+}
 
 /** Those of second factors, of terms and of the test for machines. */
 const factorPages = (form: FormParts, text: string): Record<string, Page> => {

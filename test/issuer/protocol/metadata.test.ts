@@ -25,6 +25,7 @@ test.each(paths)('%s tells what works, and nothing else', async (path) => {
     issuer: issuer.issuer,
     authorization_endpoint: `${issuer.issuer}/auth`,
     pushed_authorization_request_endpoint: `${issuer.issuer}/request`,
+    device_authorization_endpoint: `${issuer.issuer}/device/auth`,
     token_endpoint: `${issuer.issuer}/token`,
     end_session_endpoint: `${issuer.issuer}/session/end`,
     backchannel_logout_supported: true,
@@ -33,6 +34,7 @@ test.each(paths)('%s tells what works, and nothing else', async (path) => {
     grant_types_supported: [
       ...['authorization_code', 'refresh_token', 'client_credentials'],
       'urn:ietf:params:oauth:grant-type:token-exchange',
+      'urn:ietf:params:oauth:grant-type:device_code',
     ],
     response_types_supported: ['code'],
     response_modes_supported: ['query', 'form_post', 'fragment'],

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createPostgresBus } from '../../../events/postgres-bus.ts'
 import { silentLogger } from '../../../platform/logger.ts'
-import { createAuthenticator } from '../../support/authenticator.ts'
+import { createAuthenticator } from '../../../testing/authenticator.ts'
 import type { Browser } from '../../support/browser.ts'
 import { type InteractionFlow, startInteractionFlow } from '../../support/interaction-flow.ts'
 import { startTestRelay } from '../../support/relay.ts'

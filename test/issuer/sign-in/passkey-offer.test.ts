@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createAuthenticator } from '../../support/authenticator.ts'
+import { createAuthenticator } from '../../../testing/authenticator.ts'
 import { headingOf, type Visit } from '../../support/browser.ts'
 import {
   answerOf,

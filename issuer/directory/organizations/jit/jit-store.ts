@@ -39,6 +39,15 @@ export const listJitRoles = (
     page,
   )
 
+/** Those of the ids that are enterprise connectors; they stay until the transaction ends. */
+export const shareSsoConnectors = (trx: Knex, ids: readonly string[]): Promise<{ id: string }[]> =>
+  trx('identity_providers')
+    .whereIn('id', [...ids])
+    .where({ kind: 'sso' })
+    .orderBy('id')
+    .forKeyShare()
+    .select('id')
+
 /** Leaves out those that are there; answers how many were added. */
 export const addJitValues = async (
   trx: Knex,

@@ -19,5 +19,4 @@ export const toJitEmailDomain = (organizationId: string, emailDomain: string): z
   emailDomain,
 })
 
-/** There are no enterprise connectors yet: their ids are kept for when there are. */
 export const jitSsoConnector = z.strictObject({ tenantId, id })

@@ -14,6 +14,7 @@ import {
   listJitValues,
   removeJitValue,
   removeOtherJitValues,
+  shareSsoConnectors,
 } from './jit-store.ts'
 
 /** Who joins an organization on coming, and what they are given there. Changes are no events; joining is. */
@@ -21,6 +22,7 @@ export const jitOperations = ({ database: { knex }, mutate }: Pick<ManagementDep
   /** The organization, locked. Roles must be there, and for users. */
   const accept = async (trx: Knex, kind: JitKind, organizationId: string, values: readonly string[]) => {
     if ((await lockOrganization(trx, organizationId)) === undefined) throw unknownRelated([organizationId])
+    if (kind === 'ssoConnector') requireAll(values, await shareSsoConnectors(trx, values))
     if (kind !== 'role' || values.length === 0) return
     const roles = await shareOrganizationRoles(trx, values, [])
     requireAll(values, roles)

@@ -18,6 +18,10 @@ export interface LockoutKeys {
   address(ip: string): Buffer
   /** Of passkeys that did not fit, from one address. */
   passkeys(ip: string): Buffer
+  /** Of codes of devices that were entered in one browser; the value of its cookie. */
+  deviceEntry(browser: string): Buffer
+  /** The same, from one address. */
+  deviceEntryFrom(ip: string): Buffer
 }
 
 export const lockoutKeys = (hmac: Hmac): LockoutKeys => {
@@ -31,5 +35,7 @@ export const lockoutKeys = (hmac: Hmac): LockoutKeys => {
     recovery: (userIdOrIdentifier) => key('recovery', userIdOrIdentifier),
     address: (ip) => key('address', addressKey(ip)),
     passkeys: (ip) => key('passkeys', addressKey(ip)),
+    deviceEntry: (browser) => key('device-entry', browser),
+    deviceEntryFrom: (ip) => key('device-entry-from', addressKey(ip)),
   }
 }

@@ -10,6 +10,7 @@ import type { AuthorizationFacts } from './authorization-facts-store.ts'
 
 const keys = {
   [grantTypes.authorizationCode]: 'ExchangeTokenBy.AuthorizationCode',
+  [grantTypes.deviceCode]: 'ExchangeTokenBy.DeviceCode',
   [grantTypes.refreshToken]: 'ExchangeTokenBy.RefreshToken',
 } as const
 

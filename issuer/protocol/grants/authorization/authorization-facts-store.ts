@@ -1,5 +1,6 @@
 import { type UserinfoFacts, userinfoColumns } from '../../../directory/users/userinfo-store.ts'
 import type { Consent } from '../../../tokens/consents/consent.ts'
+import { consentInForce } from '../../../tokens/consents/consent-limits.ts'
 import { idTokenSettingsSql } from '../../../tokens/id-tokens/id-token-settings-store.ts'
 import { revokedUntil } from '../../../tokens/revocations/revocation-store.ts'
 import type { EndReason, SignInRecord } from '../../../tokens/sessions/session.ts'
@@ -77,9 +78,7 @@ export const authorizationFactsSql = (token: string, columns: string): string =>
      floor(extract(epoch FROM b.expires_at)) AS "sessionExpiresAt",
      u.id AS "userId", u.is_suspended AS "isSuspended",
      ${revokedUntil('sub', 'ARRAY[u.id]::text[]')} AS "userRevokedUntil",
-     (SELECT json_build_object('scopes', g.scopes, 'resources', g.resources, 'organizations', g.organizations)
-      FROM consents g WHERE g.user_id = a.user_id AND g.client_id = a.client_id AND g.revoked_at IS NULL
-        AND g.expires_at > now()) AS consent,
+     ${consentInForce({ userId: 'a.user_id', clientId: 'a.client_id', organizationId: 'asked.organization_id' })} AS consent,
      CASE WHEN 'openid' = ANY (a.scopes) THEN
        (SELECT to_json(told) FROM (SELECT ${userinfoColumns('a.scopes')}) told) END AS "user",
      CASE WHEN 'openid' = ANY (a.scopes) THEN ${idTokenSettingsSql} END AS "idTokenSettings",

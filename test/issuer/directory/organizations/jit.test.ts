@@ -61,15 +61,27 @@ test('roles of those who join are roles of users, and those that exist', async (
   expect(await refusalOf('DELETE', `${path}/${second.id}`)).toEqual([404, 'entity.not_found'])
 })
 
-test('enterprise connectors are kept by their ids', async () => {
+test('enterprise connectors are kept as long as they are there', async () => {
   const { id } = await make.organization()
   const path = `/organizations/${id}/jit/sso-connectors`
-  await api.expect(201, 'POST', path, { ssoConnectorIds: ['one', 'two'] })
-  await api.expect(204, 'PUT', path, { ssoConnectorIds: ['two', 'three'] })
-  const kept = await api.expect(200, 'GET', path)
-  expect(kept.map((row: { id: string }) => row.id)).toEqual(['two', 'three'])
-  await api.expect(204, 'DELETE', `${path}/two`)
-  expect(await refusalOf('DELETE', `${path}/two`)).toEqual([404, 'entity.not_found'])
+  const connector = async (connectorName: string): Promise<string> =>
+    (await api.expect(200, 'POST', '/sso-connectors', { providerName: 'OIDC', connectorName })).id
+  const [one, two, three] = [await connector('one'), await connector('two'), await connector('three')]
+  await api.expect(201, 'POST', path, { ssoConnectorIds: [one, two] })
+  await api.expect(204, 'PUT', path, { ssoConnectorIds: [two, three] })
+  const kept = async () => (await api.expect(200, 'GET', path)).map((row: { id: string }) => row.id)
+  expect(await kept()).toEqual([two, three])
+  await api.expect(204, 'DELETE', `${path}/${two}`)
+  expect(await refusalOf('DELETE', `${path}/${two}`)).toEqual([404, 'entity.not_found'])
+  await api.expect(204, 'DELETE', `/sso-connectors/${three}`)
+  expect(await kept()).toEqual([])
+  const config = { clientId: 'a', clientSecret: 'b' }
+  const social = await api.expect(200, 'POST', '/connectors', { connectorId: 'github-universal', config })
+  for (const other of ['no connector', social.id])
+    expect(await refusalOf('POST', path, { ssoConnectorIds: [other] })).toEqual([
+      422,
+      'entity.relation_foreign_key_not_found',
+    ])
 })
 
 test('an organization that there is not has none of these', async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { insertAuthorization } from '../../../../issuer/tokens/authorizations/authorization-store.ts'
+import { authorizationCode, insertAuthorization } from '../../../../issuer/tokens/authorizations/authorization-store.ts'
 import {
   endAllOfUser,
   endAuthorizations,
@@ -59,7 +59,7 @@ const authorize = async (session: SignedIn, client: { id: string }, { isOffline 
     organizationId: undefined,
     isOffline,
     refreshTtl: 1_209_600,
-    code: randomToken(),
+    code: authorizationCode(randomToken()),
     redirectUri: 'https://app.example.test/cb',
     codeChallenge: undefined,
     nonce: undefined,

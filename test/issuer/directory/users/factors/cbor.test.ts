@@ -10,7 +10,7 @@ import {
   verifyRegistration,
 } from '../../../../../issuer/directory/users/factors/index.ts'
 import { type CborValue, decode } from '../../../../../issuer/directory/users/factors/webauthn/cbor.ts'
-import { createAuthenticator, encodeCbor, mapOf } from '../../../../support/authenticator.ts'
+import { createAuthenticator, encodeCbor, mapOf } from '../../../../../testing/authenticator.ts'
 import { vectors } from './w3c-vectors.ts'
 
 const bytes = (text: string) => Buffer.from(text, 'hex')

@@ -28,7 +28,7 @@ import { reencrypt } from '../../../../../issuer/maintenance/reencrypt.ts'
 import { createDatabase, type Database } from '../../../../../platform/database/database.ts'
 import { createEnvelope } from '../../../../../platform/envelope.ts'
 import { silentLogger } from '../../../../../platform/logger.ts'
-import { createAuthenticator } from '../../../../support/authenticator.ts'
+import { createAuthenticator } from '../../../../../testing/authenticator.ts'
 import { createTestDatabase, type TestDatabase } from '../../../../support/database.ts'
 import { createFactories, type Factories } from '../../../../support/issuer-data.ts'
 

@@ -28,7 +28,7 @@ import {
   encodeCbor,
   mapOf,
   type RegistrationJson,
-} from '../../../../support/authenticator.ts'
+} from '../../../../../testing/authenticator.ts'
 
 /**
  * Both ceremonies, and every way in which they must be refused. `@simplewebauthn/server` judges each case too; where it

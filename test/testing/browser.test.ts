@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { shownUrl } from '../../../bin/login/browser.ts'
-import { createCookieJar } from '../../../bin/login/cookie-jar.ts'
+import { shownUrl } from '../../testing/browser.ts'
+import { createCookieJar } from '../../testing/cookie-jar.ts'
 
 test('codes, states and everything unknown are not shown, nor are passwords of an address', () => {
   const shown = (url: string) => shownUrl(new URL(url))

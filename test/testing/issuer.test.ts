@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createBrowser, type Hop } from '../../../bin/login/browser.ts'
-import { type SignInOptions, signIn } from '../../../bin/login/sign-in.ts'
-import { Secret } from '../../../platform/secret.ts'
-import { startTestIssuer, type TestIssuer } from '../../support/issuer.ts'
+import { Secret } from '../../platform/secret.ts'
+import { createBrowser, type Hop } from '../../testing/browser.ts'
+import { type SignInOptions, signIn } from '../../testing/sign-in.ts'
+import { startTestIssuer, type TestIssuer } from '../support/issuer.ts'
 
 /** The walk of `surrogate login` against the issuer itself. */
 

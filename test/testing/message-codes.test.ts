@@ -2,7 +2,7 @@ import { appendFile, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { codesFrom } from '../../../bin/login/message-codes.ts'
+import { codesFrom } from '../../testing/message-codes.ts'
 
 const line = (at: string, code?: string) => `${JSON.stringify({ at, to: 'ada@example.test', code })}\n`
 

@@ -1,5 +1,5 @@
 import { request } from 'undici'
-import { StartupError } from '../../platform/startup-error.ts'
+import { StartupError } from '../platform/startup-error.ts'
 import { createCookieJar } from './cookie-jar.ts'
 import { type HtmlPage, readHtml } from './html-page.ts'
 

@@ -1,4 +1,4 @@
-import { hotp, readTotpSecret, totpStep } from '../../issuer/directory/users/factors/totp.ts'
+import { hotp, readTotpSecret, totpStep } from '../issuer/directory/users/factors/totp.ts'
 import { type HtmlForm, submissionOf } from './html-page.ts'
 import { choice, SignInFailed, type SignInOptions, type Step } from './step.ts'
 

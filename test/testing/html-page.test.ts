@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readHtml, submissionOf } from '../../../bin/login/html-page.ts'
+import { readHtml, submissionOf } from '../../testing/html-page.ts'
 
 /** As the issuer's own pages are written. */
 const signInPage = `<!doctype html>

@@ -6,10 +6,10 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { Provider } from 'oidc-provider'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createBrowser, type Hop } from '../../../bin/login/browser.ts'
-import { type SignInOptions, signIn } from '../../../bin/login/sign-in.ts'
-import { Secret } from '../../../platform/secret.ts'
-import { generateClientKey } from '../../support/client-keys.ts'
+import { Secret } from '../../platform/secret.ts'
+import { createBrowser, type Hop } from '../../testing/browser.ts'
+import { type SignInOptions, signIn } from '../../testing/sign-in.ts'
+import { generateClientKey } from '../support/client-keys.ts'
 
 /**
  * The walk against an issuer that is not ours, oidc-provider, with pages whose forms are named as ours are: what the
@@ -109,7 +109,7 @@ describe('the walk ends, with a reason', () => {
 })
 
 describe('the command', () => {
-  const surrogate = fileURLToPath(new URL('../../../bin/surrogate.ts', import.meta.url))
+  const surrogate = fileURLToPath(new URL('../../bin/surrogate.ts', import.meta.url))
   const run = async (args: readonly string[], { input = '', env = {} } = {}) => {
     const child = spawn(process.execPath, [surrogate, 'login', ...args], {
       env: { PATH: process.env['PATH'], ...env },

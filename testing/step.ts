@@ -1,4 +1,4 @@
-import type { Secret } from '../../platform/secret.ts'
+import type { Secret } from '../platform/secret.ts'
 import type { Browser } from './browser.ts'
 import type { HtmlForm, HtmlPage } from './html-page.ts'
 

@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto'
 import { createLocalJWKSet, decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose'
 import { z } from 'zod'
-import type { Secret } from '../../platform/secret.ts'
+import type { Secret } from '../platform/secret.ts'
 import type { Answer } from './browser.ts'
 import { SignInFailed, type SignInOptions } from './step.ts'
 
@@ -12,13 +12,15 @@ const metadataSchema = z.object({
   authorization_endpoint: z.url(),
   token_endpoint: z.url(),
   jwks_uri: z.url(),
+  device_authorization_endpoint: z.url().optional(),
+  revocation_endpoint: z.url().optional(),
   authorization_response_iss_parameter_supported: z.boolean().default(false),
   id_token_signing_alg_values_supported: z.array(z.string()).optional(),
 })
-type Metadata = z.infer<typeof metadataSchema>
+export type Metadata = z.infer<typeof metadataSchema>
 
 /** OpenID Connect Discovery 1.0 §4. */
-export const discover = async ({ issuer, browser }: SignInOptions): Promise<Metadata> => {
+export const discover = async ({ issuer, browser }: Pick<SignInOptions, 'issuer' | 'browser'>): Promise<Metadata> => {
   const base = issuer.href.replace(/\/$/, '')
   const answer = await browser.call(new URL(`${base}/.well-known/openid-configuration`))
   const parsed = metadataSchema.safeParse(answer.status === 200 ? json(answer) : undefined)
@@ -30,8 +32,12 @@ export const discover = async ({ issuer, browser }: SignInOptions): Promise<Meta
   const metadata = parsed.data
   // §4.3: whoever answers must be who was asked.
   if (metadata.issuer !== base) throw new SignInFailed(`The issuer at ${base} says that it is ${metadata.issuer}.`)
-  for (const endpoint of [metadata.authorization_endpoint, metadata.token_endpoint, metadata.jwks_uri]) {
-    if (new URL(endpoint).origin !== issuer.origin)
+  const { authorization_endpoint, token_endpoint, jwks_uri, device_authorization_endpoint, revocation_endpoint } =
+    metadata
+  for (const endpoint of [
+    ...[authorization_endpoint, token_endpoint, jwks_uri, device_authorization_endpoint, revocation_endpoint],
+  ]) {
+    if (endpoint !== undefined && new URL(endpoint).origin !== issuer.origin)
       throw new SignInFailed(`${endpoint} is at another address than its issuer: no password is sent there.`)
   }
   return metadata
@@ -88,7 +94,7 @@ export const codeOf = ({ searchParams }: URL, expected: { state: string; metadat
   return code
 }
 
-const tokenAnswer = z.looseObject({
+export const tokenAnswer = z.looseObject({
   access_token: z.string(),
   token_type: z.string(),
   expires_in: z.number().optional(),
@@ -129,10 +135,10 @@ const basic = (id: string, secret: Secret): string => {
 
 /** OpenID Connect Core §3.1.3.7. */
 export const verifyIdToken = async (
-  { browser, clientId }: SignInOptions,
+  { browser, clientId }: Pick<SignInOptions, 'browser' | 'clientId'>,
   { issuer, jwks_uri, id_token_signing_alg_values_supported: supported }: Metadata,
   idToken: string,
-  nonce: string,
+  nonce: string | undefined,
 ): Promise<JWTPayload> => {
   const asymmetric = ['ES256', 'RS256', 'EdDSA']
   const keys = json(await browser.call(new URL(jwks_uri)))
@@ -161,7 +167,7 @@ export const claimsOf = (token: string): JWTPayload | undefined => {
   }
 }
 
-const json = ({ body }: Answer): unknown => {
+export const json = ({ body }: Answer): unknown => {
   try {
     return JSON.parse(body)
   } catch {
@@ -169,7 +175,7 @@ const json = ({ body }: Answer): unknown => {
   }
 }
 
-const oauthError = z.object({
+export const oauthError = z.object({
   error: z.string(),
   error_description: z.string().optional(),
   reason: z.string().optional(),

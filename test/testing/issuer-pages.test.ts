@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { readHtml, submissionOf } from '../../../bin/login/html-page.ts'
-import { consentPage, errorPage, selectAccountPage, signInPage } from '../../../issuer/pages/index.ts'
+import { consentPage, errorPage, selectAccountPage, signInPage } from '../../issuer/pages/index.ts'
+import { readHtml, submissionOf } from '../../testing/html-page.ts'
 
 /** The issuer's pages as the command reads them. */
 
