@@ -30,6 +30,7 @@ import type { AuthenticateClient } from './protocol/clients/authenticate-client.
 import { nearestIndicator } from './protocol/clients/token-request-store.ts'
 import { createDeviceAuthorizationEndpoint } from './protocol/device-authorization/device-authorization-endpoint.ts'
 import { createEndSessionEndpoints } from './protocol/end-session/end-session.ts'
+import type { Proofs } from './tokens/dpop/proofs.ts'
 import { createIdTokenHintVerifier } from './tokens/id-token-hint.ts'
 import type { SigningKeys } from './tokens/keys/signing-keys.ts'
 
@@ -55,6 +56,7 @@ export interface BrowserDependencies {
   settings: Settings
   authenticateClient: AuthenticateClient
   limits: Limits
+  proofs: Pick<Proofs, 'forNewToken'>
   clientAddress(request: IncomingMessage): string
   originOf(request: IncomingMessage): RequestOrigin
   /** Whether what its headers tell of the client is believed. */
@@ -158,6 +160,7 @@ export const openBrowserEndpoints = async (dependencies: BrowserDependencies): P
       checkRequest,
       pushedRequests,
       limits,
+      proofs: dependencies.proofs,
       addressOf: clientAddress,
       logger,
     }),

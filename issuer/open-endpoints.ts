@@ -53,6 +53,7 @@ import { createFeedEndpoint } from './protocol/revocation-feed.ts'
 import { createTokenEndpoint } from './protocol/token-endpoint.ts'
 import { createUserinfoEndpoint } from './protocol/userinfo-endpoint.ts'
 import { createAccessTokenMint, createAccessTokenVerifier } from './tokens/access-token.ts'
+import { createProofs } from './tokens/dpop/proofs.ts'
 import { createIdTokenMint } from './tokens/id-token.ts'
 import { signingKeysChannel } from './tokens/keys/key-store.ts'
 import { createSigningKeys } from './tokens/keys/signing-keys.ts'
@@ -124,6 +125,7 @@ export const openEndpoints = async (
     endsWithActor: () => settings.experience().impersonationEndsWithActor,
   })
   const hmac = await createHmacs(database, envelope)
+  const proofs = createProofs({ query: database.query, hmac, baseUrl, now })
   const breached = await openBreachedPasswords(config.breachedPasswords ?? {}, { audit })
   onStop('breached passwords', () => breached.close())
   const passwordRules = createPasswordRules({ experience: settings.experience, breached })
@@ -223,6 +225,7 @@ export const openEndpoints = async (
     authenticateAccount: createAuthenticateAccount({ query: database.query, verifier }),
     verify: async (token) => requireActive(database.query, await verifier.verify(token, { audience: indicators })),
     indicators,
+    proofs,
     baseUrl,
     clientAddress,
     limitClient: limits.managementRequestBy,
@@ -231,7 +234,7 @@ export const openEndpoints = async (
   })
   const authenticateClient = createAuthenticateClient({
     query: database.query,
-    audiences: [issuer, `${issuer}/token`],
+    issuer,
     limits,
     addressOf: clientAddress,
     now,
@@ -241,6 +244,7 @@ export const openEndpoints = async (
     grants,
     authenticateClient,
     limits,
+    proofs,
     mint,
     mintIdToken: createIdTokenMint({ keys, issuer }),
     originOf,
@@ -279,7 +283,7 @@ export const openEndpoints = async (
   onStop('expiry', () => expiry.close())
   const jwks = createJwksEndpoint({ keys })
   const metadata = createMetadataEndpoint({ issuer, grants, idTokenAlgorithms: keys.idTokenAlgorithms })
-  const userinfo = createUserinfoEndpoint({ query: database.query, logger })
+  const userinfo = createUserinfoEndpoint({ query: database.query, proofs, logger })
   const browserEndpoints = await openBrowserEndpoints({
     database,
     envelope,
@@ -298,6 +302,7 @@ export const openEndpoints = async (
     settings,
     authenticateClient,
     limits,
+    proofs,
     clientAddress,
     originOf,
     isFromProxy: createIsFromProxy(config.trustedProxies),

@@ -37,6 +37,7 @@ import { account } from './0037-account.ts'
 import { accountSignIns } from './0038-account-sign-ins.ts'
 import { identityProviders } from './0039-identity-providers.ts'
 import { logouts } from './0041-logouts.ts'
+import { dpop } from './0042-dpop.ts'
 import { deviceCodes } from './0043-device-codes.ts'
 import { impersonationRequests } from './0044-impersonation-requests.ts'
 
@@ -80,6 +81,7 @@ export const migrations: readonly Migration[] = [
   accountSignIns,
   identityProviders,
   logouts,
+  dpop,
   deviceCodes,
   impersonationRequests,
 ]

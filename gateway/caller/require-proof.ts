@@ -1,14 +1,14 @@
 import { hash } from 'node:crypto'
 import { type Clock, toSeconds } from '../../platform/clock.ts'
+import { proofSeconds, verifyProof } from '../../platform/dpop/proof.ts'
 import { JwtError } from '../../platform/jwt/jwt-error.ts'
 import { invalidProof, invalidToken, proofNeedsNonce } from '../refusals/challenges.ts'
 import { problem } from '../refusals/problems.ts'
 import type { RoutedRequest, Stage } from '../request/request-context.ts'
 import { accessTokenOf } from './access-token.ts'
-import { proofSeconds, verifyProof } from './dpop/proof.ts'
 import { createProofKeys } from './dpop/proof-keys.ts'
 import type { ProofRecords } from './dpop/proof-records.ts'
-import { targetUriOf } from './dpop/target-uri.ts'
+import { namesTarget, targetUriOf } from './dpop/target-uri.ts'
 import type { ProofUse } from './dpop/used-proofs.ts'
 
 export interface RequireProofParts {
@@ -58,6 +58,7 @@ export const createRequireProof = ({ proofs, now }: RequireProofParts): Stage<Ro
     const { jti, iat } = verified(headers.dpop, nonce, {
       method: request.method,
       target: targetUriOf(request),
+      namesTarget,
       accessToken: token,
       thumbprint,
       nowSeconds: toSeconds(new Date(time)),

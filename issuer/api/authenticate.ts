@@ -1,8 +1,10 @@
 import { JwtError } from '../../platform/jwt/jwt-error.ts'
 import { AppError } from '../../platform/problem.ts'
-import { bearerToken, invalidToken } from '../base/bearer-token.ts'
 import { OAuthError, problem } from '../base/errors/problems.ts'
 import type { Caller } from '../base/route.ts'
+import { fitsScheme } from '../tokens/dpop/confirmation.ts'
+import { invalidToken, type PresentedToken } from '../tokens/dpop/presented-token.ts'
+import { dpopChallenge } from '../tokens/dpop/proofs.ts'
 
 /** The claims of an access token of this issuer, as far as the Management API reads them. */
 export interface ManagementClaims {
@@ -10,6 +12,7 @@ export interface ManagementClaims {
   client_id?: string | undefined
   scope?: string | undefined
   aud?: string | readonly string[] | undefined
+  cnf?: unknown
 }
 
 /**
@@ -30,11 +33,10 @@ const isRefusal = (error: unknown) =>
 const intended = ({ aud }: ManagementClaims, indicators: readonly string[]) =>
   (typeof aud === 'string' ? [aud] : (aud ?? [])).some((audience) => indicators.includes(audience))
 
-/** From the `Authorization` header to the caller; every failure is 401. */
+/** From an access token to the caller; every failure is 401. */
 export const createAuthenticate =
   ({ verify, indicators }: AuthenticateOptions) =>
-  async (header: string | undefined): Promise<Caller> => {
-    const token = bearerToken(header)
+  async ({ token, proof }: PresentedToken): Promise<Caller> => {
     const claims = await verify(token).catch((cause: unknown) => {
       if (!isRefusal(cause)) throw cause
       throw problem('auth.unauthorized', { headers: invalidToken, cause })
@@ -45,7 +47,15 @@ export const createAuthenticate =
         headers: invalidToken,
       })
     }
+    // RFC 9449 §7.1: a token that is bound to a key is no bearer token, and the other way round.
+    if (!fitsScheme(claims.cnf, proof?.thumbprint)) {
+      throw problem('auth.unauthorized', {
+        detail: 'The access token is bound to another key than the request proves, or to none.',
+        headers: { 'WWW-Authenticate': `${dpopChallenge}, error="invalid_token"` },
+      })
+    }
     if (!claims.sub) throw problem('auth.jwt_sub_missing', { headers: invalidToken })
+    await proof?.use()
     return {
       subject: claims.sub,
       clientId: claims.client_id ?? claims.sub,

@@ -27,6 +27,8 @@ import {
   routesFor,
   takesKey,
 } from '../base/route.ts'
+import { type PresentedToken, readPresentedToken } from '../tokens/dpop/presented-token.ts'
+import type { Proofs } from '../tokens/dpop/proofs.ts'
 import { type AuthenticateOptions, createAuthenticate } from './authenticate.ts'
 import { createDocumentsRouter } from './documents-router.ts'
 import { sendJsonLines } from './json-lines.ts'
@@ -44,6 +46,8 @@ export interface ManagementApiOptions extends AuthenticateOptions {
   /** Throws `rate_limit.exceeded`. Absent: no limit. */
   limitClient?: ((clientId: string) => Promise<void>) | undefined
   idempotency: Idempotency
+  /** For tokens that are bound to a key (RFC 9449). */
+  proofs: Pick<Proofs, 'forToken'>
   logger: Logger
 }
 
@@ -89,14 +93,19 @@ interface Proven {
 const createProve = (options: ManagementApiOptions) => {
   const { authenticateAccount } = options
   const authenticate = createAuthenticate(options)
-  return async (definition: Served, request: Request, origin: RequestOrigin): Promise<Proven> => {
+  return async (
+    definition: Served,
+    request: Request,
+    presented: PresentedToken,
+    origin: RequestOrigin,
+  ): Promise<Proven> => {
     if (definition.access === 'account') {
       if (!authenticateAccount) throw problem('guard.not_found')
-      const person = await authenticateAccount({ headers: request.headers, origin })
+      const person = await authenticateAccount({ presented, headers: request.headers, origin })
       const { userId: subject, clientId = '', scopes = new Set<string>() } = person
       return { caller: { subject, clientId, scopes }, more: { person, auditArea: 'Account' } }
     }
-    const caller = await authenticate(request.headers.authorization)
+    const caller = await authenticate(presented)
     await options.limitClient?.(caller.clientId)
     authorize(definition, caller)
     return { caller, more: {} }
@@ -109,7 +118,8 @@ const createServe = (options: ManagementApiOptions) => {
   return (definition: Served): RequestHandler =>
     async (request, response) => {
       const origin = { ip: options.clientAddress(request), userAgent: request.headers['user-agent'] }
-      const { caller, more } = await prove(definition, request, origin)
+      const presented = readPresentedToken(options.proofs, request, response)
+      const { caller, more } = await prove(definition, request, presented, origin)
       response.locals['clientId'] = caller.clientId
       const { context: read, json } = await readContext(definition, caller, request, origin)
       const context: Context = { ...read, ...more }

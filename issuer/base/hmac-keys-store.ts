@@ -13,6 +13,7 @@ const purposes = [
   'verification-codes',
   'user-codes',
   'captcha',
+  'dpop-nonces',
 ] as const
 export type HmacPurpose = (typeof purposes)[number]
 

@@ -13,7 +13,7 @@ import type {
 } from './custom-claims.ts'
 
 /** The token that a script is asked about, before it is signed. */
-export interface ScriptedToken extends Omit<AccessTokenClaims, 'aud' | 'amr' | 'authTime' | 'acr' | 'custom'> {
+export interface ScriptedToken extends Omit<AccessTokenClaims, 'aud' | 'amr' | 'authTime' | 'acr' | 'cnf' | 'custom'> {
   /** Undefined: only userinfo accepts it. */
   aud: string | undefined
   kind: ScriptKind

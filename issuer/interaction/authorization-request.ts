@@ -14,6 +14,8 @@ export const authorizationRequest = z.object({
   nonce: z.string().optional(),
   /** S256. */
   codeChallenge: z.string().optional(),
+  /** The key that the code is for (RFC 9449 §10). */
+  dpopJkt: z.string().optional(),
   /** Those that exist, each once, in the order of the request. Whether the person holds them shows with each token. */
   scopes: z.array(z.string()),
   /** Of `scopes`, those of resources, by indicator. What is in none is an OIDC scope or an organization permission. */

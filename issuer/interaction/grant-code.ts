@@ -41,5 +41,6 @@ export const grantCode = async (
     redirectUri: request.redirectUri,
     codeChallenge: request.codeChallenge,
     nonce: request.nonce,
+    jkt: request.dpopJkt,
   })
 }

@@ -37,6 +37,7 @@ const removals = {
   revocations: removal('revocations', tooOld('expires_at')),
   idempotency: removal('idempotency_answers', tooOld('created_at')),
   clientAssertions: removal('client_assertions', tooOld('expires_at')),
+  dpopProofs: removal('dpop_proofs', tooOld('expires_at')),
   rateLimits: removal('rate_limit_buckets', tooOld('updated_at')),
 }
 

@@ -7,11 +7,12 @@ import { type RemovableKind, removeOld } from './retention-store.ts'
 const day = 86_400_000
 
 /**
- * Kept no longer than they mean something: used assertions until they expire, buckets until they are full again, what
- * signing in needs until it is over. Not settings.
+ * Kept no longer than they mean something: used assertions and proofs until they expire, buckets until they are full
+ * again, what signing in needs until it is over. Not settings.
  */
 const fixed = {
   clientAssertions: 0,
+  dpopProofs: 0,
   rateLimits: 120_000,
   refreshTokens: 0,
   consents: 0,

@@ -19,7 +19,7 @@ export interface Cors {
 
 /** How long a browser may remember a preflight, in seconds. */
 const maxAge = '600'
-const readable = 'WWW-Authenticate, Retry-After, Logto-Core-Request-Id'
+const readable = 'WWW-Authenticate, Retry-After, DPoP-Nonce, Logto-Core-Request-Id'
 
 // An opaque origin (`null`) stands for any sandboxed frame or local file, so it is nobody's.
 const webOrigin = /^https?:\/\/[^/?#@\s]{1,300}$/
@@ -54,7 +54,10 @@ export const createCors = ({ query, logger }: { query: Query; logger: Logger }):
       async (request, response) => {
         if (await allow(request, response)) {
           response.setHeader('Access-Control-Allow-Methods', methods.join(', '))
-          response.setHeader('Access-Control-Allow-Headers', ['Authorization, Content-Type', ...headers].join(', '))
+          response.setHeader(
+            'Access-Control-Allow-Headers',
+            ['Authorization, Content-Type, DPoP', ...headers].join(', '),
+          )
           response.setHeader('Access-Control-Max-Age', maxAge)
         }
         response.writeHead(204, { Allow: [...methods, 'OPTIONS'].join(', ') }).end()

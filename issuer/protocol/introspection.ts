@@ -4,14 +4,16 @@ import type { Logger } from '../../platform/logger.ts'
 import type { Metrics } from '../../platform/metrics.ts'
 import { OAuthError } from '../base/errors/problems.ts'
 import type { AccessTokenVerifier } from '../tokens/access-token.ts'
-import { findJwtState, findOpaqueToken } from '../tokens/revocations/active-token-store.ts'
+import { findJwtState, inspectOpaqueToken } from '../tokens/revocations/active-token-store.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
 import { isPublic } from './clients/client.ts'
 import type { AuthenticatedClient, AuthenticateRequest } from './clients/registered-client.ts'
 import { formEndpoint, requiredToken } from './form-endpoint.ts'
 
 /** RFC 7662 §2.2. Whatever the caller may not know about is inactive too, and looks the same. */
-export type Introspection = { active: false } | ({ active: true; token_type: 'Bearer' } & Record<string, unknown>)
+export type Introspection =
+  | { active: false }
+  | ({ active: true; token_type: 'Bearer' | 'DPoP' } & Record<string, unknown>)
 
 export interface IntrospectionDependencies {
   database: Pick<Database, 'query'>
@@ -22,6 +24,9 @@ export interface IntrospectionDependencies {
   logger: Logger
   metrics: Metrics
 }
+
+/** RFC 9449 §6.2. */
+const tokenType = (cnf: unknown) => (cnf === undefined || cnf === null ? 'Bearer' : 'DPoP')
 
 const inactive: Introspection = { active: false }
 
@@ -44,15 +49,15 @@ export const createIntrospectionEndpoint = (dependencies: IntrospectionDependenc
     const { active, callerHoldsPermission } = await findJwtState(database.query, claims, caller.id)
     const mayKnow = claims.client_id === caller.id || caller.mayReadRevocations || callerHoldsPermission
     // Last, so that no claim takes their place.
-    return active && mayKnow ? { ...claims, active, token_type: 'Bearer' } : inactive
+    return active && mayKnow ? { ...claims, active, token_type: tokenType(claims['cnf']) } : inactive
   }
 
   const introspectOpaque = async (token: string, caller: AuthenticatedClient): Promise<Introspection> => {
-    const found = await findOpaqueToken(database.query, tokenDigest('opaque-token', token))
+    const found = await inspectOpaqueToken(database.query, tokenDigest('opaque-token', token))
     if (!found || !(found.clientId === caller.id || caller.mayReadRevocations)) return inactive
     return {
       active: true,
-      token_type: 'Bearer',
+      token_type: tokenType(found.cnf),
       iss: issuer,
       sub: found.userId,
       client_id: found.clientId,
@@ -61,6 +66,7 @@ export const createIntrospectionEndpoint = (dependencies: IntrospectionDependenc
       exp: found.exp,
       ...(found.sessionId === null ? {} : { sid: found.sessionId }),
       ...(found.act === null ? {} : { act: found.act }),
+      ...(found.cnf === null ? {} : { cnf: found.cnf }),
       ...(found.access === null ? {} : { access: found.access }),
     }
   }

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { proofAlgorithms } from '../../platform/jwt/algorithms.ts'
 import { claimsByScope } from '../directory/users/userinfo-claims.ts'
 import { responseModes } from '../interaction/authorization-request.ts'
 import { locales } from '../pages/index.ts'
@@ -56,6 +57,7 @@ const metadata = ({ issuer, grants }: MetadataDependencies, idTokenAlgorithms: r
   request_uri_parameter_supported: false,
   token_endpoint_auth_methods_supported: [...confidential, 'none'],
   token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
+  dpop_signing_alg_values_supported: proofAlgorithms,
   userinfo_endpoint: `${issuer}/me`,
   introspection_endpoint: `${issuer}/token/introspection`,
   introspection_endpoint_auth_methods_supported: confidential,

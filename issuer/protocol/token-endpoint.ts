@@ -8,10 +8,12 @@ import type { RequestOrigin } from '../base/client-address.ts'
 import { OAuthError } from '../base/errors/problems.ts'
 import type { Limits } from '../base/rate-limits/rate-limits.ts'
 import type { MintAccessToken } from '../tokens/access-token.ts'
+import type { Proofs } from '../tokens/dpop/proofs.ts'
 import type { MintIdToken } from '../tokens/id-token.ts'
 import { issueTime } from '../tokens/revocations/issue-time.ts'
 import { sendError, sendJson } from './answers.ts'
 import type { AuthenticateClient } from './clients/authenticate-client.ts'
+import { provenKeyOfToken } from './clients/proven-key.ts'
 import { findTokenRequestFacts } from './clients/token-request-store.ts'
 import type { PreparedToken, Redeemed, RequestedTarget, TokenRequest } from './grants/grant.ts'
 import type { Grants } from './grants.ts'
@@ -26,6 +28,7 @@ export interface TokenEndpointDependencies {
   grants: Grants
   authenticateClient: AuthenticateClient
   limits: Pick<Limits, 'tokenRequestFrom' | 'tokenRequestBy'>
+  proofs: Pick<Proofs, 'forNewToken'>
   mint: MintAccessToken
   mintIdToken: MintIdToken
   originOf(request: IncomingMessage): RequestOrigin
@@ -36,18 +39,20 @@ export interface TokenEndpointDependencies {
 
 /** `POST /oidc/token`: parse → authenticate the client → its grant → prepare → sign → redeem → 200. */
 export const createTokenEndpoint = (dependencies: TokenEndpointDependencies) => {
-  const { database, grants, authenticateClient, limits, mint, mintIdToken, originOf, now, logger, metrics } =
+  const { database, grants, authenticateClient, limits, proofs, mint, mintIdToken, originOf, now, logger, metrics } =
     dependencies
   const counter = metrics.counter('surrogate_token_requests_total', 'Token requests by grant and outcome.', [
     'grant',
     'outcome',
   ])
 
-  const issue = async (request: IncomingMessage, progress: { grant: string }) => {
+  const issue = async (request: IncomingMessage, response: ServerResponse, progress: { grant: string }) => {
     refuseParametersInUrl(request.url ?? '')
     const parameters = parseParameters(await readBody(request), request.headers['content-type'])
     const origin = originOf(request)
     await limits.tokenRequestFrom?.(origin.ip)
+    // Before the client uses up what proves it: with another nonce it comes again.
+    const proof = proofs.forNewToken(request, response, '/oidc/token')
     const scopes = parseScope(parameters.get('scope'))
     const organizationId = parameters.get('organization_id')
     const resource = resourceOf(parameters)
@@ -74,6 +79,7 @@ export const createTokenEndpoint = (dependencies: TokenEndpointDependencies) => 
       throw new OAuthError('unauthorized_client', 'This client may not use this grant.')
     }
     if (wanted.refusal) throw wanted.refusal
+    const jkt = await provenKeyOfToken(client, proof)
     const tokenRequest: TokenRequest = {
       ...asked,
       client,
@@ -86,14 +92,15 @@ export const createTokenEndpoint = (dependencies: TokenEndpointDependencies) => 
         facts,
       ) as TokenRequest['target'],
       origin,
+      jkt,
       now: issueTime(now(), facts.clientRevokedUntil),
     }
     const prepared = await grant.prepare(wanted.input, tokenRequest, ahead)
     // Signed first: what `redeem` uses up is never lost to a failure of ours.
-    const signed = sign(prepared)
+    const signed = sign(prepared, jkt)
     const redeemed = await grant.redeem?.(database, prepared)
     grant.issued?.(prepared, tokenRequest)
-    return answerOf(prepared, signed, redeemed ?? {})
+    return answerOf(prepared, { ...signed, tokenType: jkt === undefined ? 'Bearer' : 'DPoP' }, redeemed ?? {})
   }
 
   /** The requested resource. Undefined for the organizations resource when the request also names an organization. */
@@ -121,20 +128,21 @@ export const createTokenEndpoint = (dependencies: TokenEndpointDependencies) => 
     return { grantType, grant }
   }
 
-  const sign = ({ token, idToken }: PreparedToken) => ({
-    accessToken: 'claims' in token ? mint(token.claims) : token.opaque,
+  const sign = ({ token, idToken }: PreparedToken, jkt: string | undefined) => ({
+    accessToken:
+      'claims' in token ? mint({ ...token.claims, cnf: jkt === undefined ? undefined : { jkt } }) : token.opaque,
     idToken: idToken && mintIdToken(idToken.claims, idToken.algorithm),
   })
 
   // Members without a value are left out by JSON.stringify.
   const answerOf = (
     prepared: PreparedToken,
-    { accessToken, idToken }: ReturnType<typeof sign>,
+    { accessToken, tokenType, idToken }: ReturnType<typeof sign> & { tokenType: 'Bearer' | 'DPoP' },
     { refreshToken }: Redeemed,
   ) => ({
     access_token: accessToken,
     issued_token_type: prepared.issuedTokenType,
-    token_type: 'Bearer',
+    token_type: tokenType,
     expires_in: prepared.expiresIn,
     refresh_token: refreshToken,
     id_token: idToken,
@@ -144,7 +152,7 @@ export const createTokenEndpoint = (dependencies: TokenEndpointDependencies) => 
   return async (request: IncomingMessage, response: ServerResponse, requestId: string): Promise<void> => {
     const progress = { grant: 'none' }
     try {
-      sendJson(response, 200, await issue(request, progress))
+      sendJson(response, 200, await issue(request, response, progress))
       counter.inc({ grant: progress.grant, outcome: 'issued' })
       logger.debug({ requestId, grant: progress.grant }, 'token issued')
     } catch (cause) {

@@ -3,6 +3,7 @@ import { type Clock, systemClock } from '../../platform/clock.ts'
 import { JwtError } from '../../platform/jwt/jwt-error.ts'
 import { parseJwt } from '../../platform/jwt/parse.ts'
 import { type VerifiedClaims, verifyJwt } from '../../platform/jwt/verify.ts'
+import type { Confirmation } from './dpop/confirmation.ts'
 import { signingAlgorithmNames } from './keys/signing-algorithms.ts'
 import type { SigningKeys } from './keys/signing-keys.ts'
 
@@ -35,6 +36,8 @@ export interface AccessTokenClaims {
   /** RFC 9068 §2.2.1: of the person who signed in, when and how well; in seconds. Never in a token of an exchange. */
   authTime?: number | undefined
   acr?: string | undefined
+  /** The key that the token is bound to (RFC 9449 §6.1). */
+  cnf?: Confirmation | undefined
   /** `read`: it only reads, in a token of an impersonation. Gateways enforce it. */
   access?: 'read' | undefined
   /** What a script added (`issuer/claims`); never one of the others. */

@@ -627,6 +627,51 @@ test('a sign-in that is under way when passkeys begin to be offered leads on, an
   expect((await browser.get(answer.location!)).text).toContain('Sign in faster next time')
 })
 
+test('tokens of people go on when tokens begin to be bound to keys, also those that an older issuer makes', async () => {
+  const steps = migrations.findIndex(({ name }) => name === '0042-dpop')
+  const old = await createTestDatabase({ schema: migrations.slice(0, steps) })
+  const sql = async (text: string, values: unknown[] = []) => (await old.database.pool.query(text, values)).rows
+  await sql(`INSERT INTO users (id, name) VALUES ('ada', 'Ada')`)
+  await sql(`INSERT INTO applications (id, name, description, type) VALUES ('shop', 'Shop', NULL, 'Native')`)
+  await sql(`INSERT INTO sessions (id, digest, user_id, authenticated_at, amr, acr, interaction, idle_ttl, is_persistent, first_address,
+      last_address, expires_at)
+    VALUES ('a-session', '\\x00', 'ada', now(), '{pwd}', 'urn:surrogate:acr:basic', '{}', 3600, false, '127.0.0.1', '127.0.0.1', now() + interval '1 hour')`)
+  // As that version writes them: it does not name the new columns.
+  const signIn = async (sid: string) => {
+    await sql(
+      `INSERT INTO authorizations (id, session_id, user_id, client_id, scopes, resources, is_offline, authenticated_at, amr, acr,
+         interaction, expires_at)
+       VALUES ($1, 'a-session', 'ada', 'shop', '{openid,offline_access}', '{}', true, now(), '{pwd}', 'urn:surrogate:acr:basic', '{}',
+         now() + interval '1 day')`,
+      [sid],
+    )
+    await sql(
+      `INSERT INTO refresh_tokens (digest, authorization_id, expires_at) VALUES ($1, $2, now() + interval '1 day')`,
+      [tokenDigest('refresh-token', `refresh ${sid}`), sid],
+    )
+    await sql(
+      `INSERT INTO opaque_tokens (digest, user_id, client_id, scope, session_id, expires_at)
+       VALUES ($1, 'ada', 'shop', 'openid', $2, now() + interval '1 hour')`,
+      [tokenDigest('opaque-token', `opaque-${sid}`), sid],
+    )
+  }
+  await signIn('ps_before')
+  await migrate(old.database, migrations)
+  await signIn('ps_beside')
+  const issuer = await startTestIssuer({ test: old })
+  onTestFinished(issuer.close)
+  const flow = createCodeFlow(issuer)
+  for (const sid of ['ps_before', 'ps_beside']) {
+    expect(await flow.userinfo(`opaque-${sid}`)).toBe(200)
+    const answer = await flow.refresh({ id: 'shop' }, `refresh ${sid}`)
+    expect(answer).toMatchObject({ status: 200, body: { token_type: 'Bearer', refresh_token: expect.any(String) } })
+    expect(await flow.userinfo(answer.body.access_token)).toBe(200)
+  }
+  expect(await sql('SELECT count(*)::integer AS bound FROM refresh_tokens WHERE jkt IS NOT NULL')).toEqual([
+    { bound: 0 },
+  ])
+})
+
 test('what people prove about their accounts is unknown to an issuer of the version before, and its sign-ins lead on', async () => {
   const steps = migrations.findIndex(({ name }) => name === '0037-account')
   const old = await createTestDatabase({ schema: migrations.slice(0, steps) })

@@ -9,6 +9,7 @@ import {
   type JWTPayload,
   SignJWT,
 } from 'jose'
+import type { Proofs } from '../../issuer/tokens/dpop/proofs.ts'
 
 /** A client with a key pair, whose proofs are made by `jose`, an implementation that is not ours. */
 export interface DpopClient {
@@ -27,7 +28,8 @@ export interface DpopClient {
 export interface ProofAbout {
   method?: string
   url: string
-  token: string
+  /** Absent where one is only asked for. */
+  token?: string
   nonce?: string | undefined
 }
 
@@ -47,7 +49,7 @@ export const newDpopClient = async (alg = 'ES256', options: { modulusLength?: nu
       htm: about.method ?? 'GET',
       htu: about.url,
       iat: Math.floor(Date.now() / 1000),
-      ath: createHash('sha256').update(about.token).digest('base64url'),
+      ath: about.token && createHash('sha256').update(about.token).digest('base64url'),
       nonce: about.nonce,
     }
     return new SignJWT(JSON.parse(JSON.stringify({ ...good, ...claims })))
@@ -65,4 +67,12 @@ export const newDpopClient = async (alg = 'ES256', options: { modulusLength?: nu
       dpop: await proof(about, options),
     }),
   }
+}
+
+/** For endpoints that are started without an issuer: no request has a proof there. */
+export const noProofs: Proofs = {
+  forNewToken: () => undefined,
+  forToken() {
+    throw new Error('nobody sends a proof here')
+  },
 }

@@ -28,6 +28,7 @@ import { listen } from '../../platform/http/http-server.ts'
 import { createTargetPolicy } from '../../platform/http/outbound.ts'
 import { createLogger } from '../../platform/logger.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
+import { noProofs } from './dpop.ts'
 
 export interface Answer {
   status: number
@@ -151,6 +152,7 @@ export const startManagement = async (): Promise<ManagementTest> => {
     verify: (token) => verifier.verify(token, { audience: undefined }),
     baseUrl,
     clientAddress: createClientAddress(['127.0.0.1']),
+    proofs: noProofs,
     idempotency: createIdempotency({ knex: database.knex, envelope }),
     logger,
   })

@@ -1,5 +1,5 @@
+import type { ProofKey } from '../../../platform/dpop/proof-key.ts'
 import type { VerificationKey } from '../../../platform/jwt/keys.ts'
-import type { ProofKey } from './proof-key.ts'
 
 /** The key of a proof, imported. Undefined: it is no key on its curve, or too weak. */
 export type ImportProofKey = (key: ProofKey, alg: string) => VerificationKey | undefined

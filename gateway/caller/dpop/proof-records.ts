@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import { createNonces, type Nonces } from '../../../platform/dpop/nonces.ts'
 import type { Metrics } from '../../../platform/metrics.ts'
-import { createNonces, type Nonces } from './nonces.ts'
 import { countedUsedProofs, type ProofUse, type UsedProof } from './used-proofs.ts'
 
 /**

@@ -1,10 +1,10 @@
 import type { Query } from '../../../platform/database/database.ts'
 import { JwtError } from '../../../platform/jwt/jwt-error.ts'
 import { isImpersonationSid } from '../../../platform/jwt/sid.ts'
-import { bearerToken, invalidToken } from '../../base/bearer-token.ts'
 import type { RequestOrigin } from '../../base/client-address.ts'
 import { problem } from '../../base/errors/problems.ts'
 import type { AccessTokenVerifier } from '../../tokens/access-token.ts'
+import { invalidToken, type PresentedToken } from '../../tokens/dpop/presented-token.ts'
 import { findOpaqueToken } from '../../tokens/revocations/active-token-store.ts'
 import { tokenDigest } from '../../tokens/token-digest.ts'
 import type { AccountPerson } from '../person.ts'
@@ -12,7 +12,8 @@ import { findTokenAuthorization } from '../person-store.ts'
 
 /** As far as the check reads a request. */
 export interface AccountRequest {
-  headers: { authorization?: string | undefined; 'accept-language'?: string | undefined; [name: string]: unknown }
+  presented: PresentedToken
+  headers: { 'accept-language'?: string | undefined; [name: string]: unknown }
   origin: RequestOrigin
 }
 
@@ -43,11 +44,10 @@ export const createAuthenticateAccount = ({
       : unauthorized()
   }
 
-  return async ({ headers, origin }) => {
-    const token = bearerToken(headers.authorization)
+  return async ({ presented: { token, proof }, headers, origin }) => {
     if (token.includes('.')) return refuseJwt(token)
     const digest = tokenDigest('opaque-token', token)
-    const found = await findOpaqueToken(query, digest)
+    const found = await findOpaqueToken(query, digest, proof?.thumbprint)
     if (!found) throw unauthorized()
     if (found.act !== null || isImpersonationSid(found.sessionId)) throw problem('impersonation.not_allowed')
     const authorization = await findTokenAuthorization(query, digest)
@@ -58,6 +58,7 @@ export const createAuthenticateAccount = ({
       const challenge = 'Bearer error="insufficient_scope", scope="openid"'
       throw problem('auth.forbidden', { headers: { 'WWW-Authenticate': challenge } })
     }
+    await proof?.use()
     const { sessionId, amr, acr, authTime } = authorization
     const verificationId = headers['logto-verification-id']
     return {

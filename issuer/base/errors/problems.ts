@@ -210,8 +210,8 @@ export const problem = problemsOf(problems)
 export const overloaded = () => problem('server.unavailable', { headers: { 'Retry-After': '5' } })
 
 /**
- * The error codes of RFC 6749 §4.1.2.1 and §5.2, RFC 7009, RFC 8628 §3.5, RFC 8693, RFC 8707, RFC 9126, OpenID Connect
- * Core §3.1.2.6 and their HTTP statuses.
+ * The error codes of RFC 6749 §4.1.2.1 and §5.2, RFC 7009, RFC 8628 §3.5, RFC 8693, RFC 8707, RFC 9126, RFC 9449,
+ * OpenID Connect Core §3.1.2.6 and their HTTP statuses.
  */
 export const oauthErrors = {
   invalid_request: 400,
@@ -222,6 +222,8 @@ export const oauthErrors = {
   unsupported_token_type: 400,
   invalid_scope: 400,
   invalid_target: 400,
+  invalid_dpop_proof: 400,
+  use_dpop_nonce: 400,
   invalid_token: 401,
   insufficient_scope: 403,
   access_denied: 400,

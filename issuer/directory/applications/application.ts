@@ -111,6 +111,10 @@ const customClientMetadata = z
     requirePkce: z.boolean(),
     /** Authorization requests are accepted only when they were sent ahead (RFC 9126). */
     requirePar: z.boolean(),
+    /** It gets only access tokens that are bound to a key (RFC 9449 §5.2). */
+    dpopBoundAccessTokens: z.boolean(),
+    /** Holds it to the FAPI 2.0 Security Profile: `private_key_jwt`, PAR, PKCE and DPoP, whatever else is set. */
+    securityProfile: z.enum(['fapi2']),
   })
   .partial()
 export type CustomClientMetadata = z.output<typeof customClientMetadata>

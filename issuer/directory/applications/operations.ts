@@ -177,6 +177,11 @@ const checkFit = (type: ApplicationType, isThirdParty: boolean, input: Applicati
       detail: 'customClientMetadata: an application of this type cannot do without PKCE.',
     })
   }
+  if (!isConfidential && input.customClientMetadata?.securityProfile !== undefined) {
+    throw problem('guard.invalid_input', {
+      detail: 'customClientMetadata: an application of this type cannot keep a key, so it cannot be held to fapi2.',
+    })
+  }
   const foreign = [...redirectUris, ...postLogoutRedirectUris].find((uri) => !/^https?:/i.test(uri))
   if (type !== 'Native' && foreign !== undefined) {
     throw refuse('only a native application may use a URI that is not http or https.')

@@ -38,6 +38,9 @@ export interface RegisteredResource {
   scopes: readonly string[]
 }
 
+/** FAPI 2.0 §5.3.2.2 asks for both. */
+const hasProfile = `(a.custom_client_metadata->'securityProfile') IS NOT NULL`
+
 // The client is joined last and may be missing.
 const select = lookUp(
   'authorization-request',
@@ -46,8 +49,8 @@ const select = lookUp(
      coalesce(a.oidc_client_metadata->'redirectUris', '[]') AS "redirectUris",
      coalesce(a.custom_client_metadata->'alwaysIssueRefreshToken' = 'true', false) AS "alwaysIssueRefreshToken",
      coalesce((a.custom_client_metadata->>'refreshTokenTtlInDays')::integer, 14) AS "refreshTokenTtlInDays",
-     coalesce(a.custom_client_metadata->'requirePkce' <> 'false', true) AS "requirePkce",
-     coalesce(a.custom_client_metadata->'requirePar' = 'true', false) AS "requirePar",
+     ${hasProfile} OR coalesce(a.custom_client_metadata->'requirePkce' <> 'false', true) AS "requirePkce",
+     ${hasProfile} OR coalesce(a.custom_client_metadata->'requirePar' = 'true', false) AS "requirePar",
      ${isDeviceFlowSql} AS "isDeviceFlow",
      coalesce(found.resources, '[]') AS resources,
      (SELECT coalesce(jsonb_agg(o.name), '[]') FROM organization_scopes o WHERE o.name = ANY (asked.scopes))

@@ -61,6 +61,7 @@ const checksOf = ({ verifyIdTokenHint, nearestIndicator }: CheckDependencies): r
   { name: 'response_mode', refusal: 'redirect', check: knownResponseMode },
   { name: 'state, nonce', refusal: 'redirect', check: echoedValues },
   { name: 'code_challenge', refusal: 'redirect', check: proofKey },
+  { name: 'dpop_jkt', refusal: 'redirect', check: keyThumbprint },
   { name: 'resource', refusal: 'redirect', check: registeredResources(nearestIndicator) },
   { name: 'scope', refusal: 'redirect', check: knownScopes },
   { name: 'prompt', refusal: 'redirect', check: knownPrompts },
@@ -257,6 +258,14 @@ const proofKey = ({ parameters, client }: Asked) => {
   if (method !== 'S256') throw invalid('The code_challenge_method must be S256.')
   if (!challengeForm.test(codeChallenge)) throw invalid('The code_challenge must be 43 characters of base64url.')
   return { codeChallenge }
+}
+
+/** RFC 9449 §10: a thumbprint by SHA-256 (RFC 7638), so always this long. */
+const keyThumbprint = ({ parameters }: Asked) => {
+  const dpopJkt = onlyValueOf(parameters, 'dpop_jkt')
+  if (dpopJkt === undefined) return {}
+  if (!challengeForm.test(dpopJkt)) throw invalid('The dpop_jkt must be 43 characters of base64url.')
+  return { dpopJkt }
 }
 
 const maxResources = 8

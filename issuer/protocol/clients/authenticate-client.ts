@@ -21,18 +21,18 @@ export type AuthenticateClient = (
 
 export interface AuthenticateClientDependencies {
   query: Query
-  /** What assertions may name as their audience: the issuer and the token endpoint. */
-  audiences: readonly string[]
+  /** Of tokens and of discovery. */
+  issuer: string
   limits: Pick<Limits, 'refuseGuessing' | 'countSuccess' | 'countFailure'>
   addressOf(request: IncomingMessage): string
   now: Clock
 }
 
 export const createAuthenticateClient = (dependencies: AuthenticateClientDependencies): AuthenticateClient => {
-  const { query, audiences, limits, addressOf, now } = dependencies
+  const { query, issuer, limits, addressOf, now } = dependencies
 
   const prove = async (credentials: ClientCredentials, facts: TokenRequestFacts | undefined) => {
-    const { assertion, secretName } = checkClient(credentials, facts?.client, { audiences, now: now() })
+    const { assertion, secretName } = checkClient(credentials, facts?.client, { issuer, now: now() })
     // Last: what does not hold uses nothing up.
     if (assertion && !(await useAssertion(query, { clientId: credentials.clientId, ...assertion })))
       throw invalidClient()

@@ -5,6 +5,8 @@ import { JwtError } from '../../../platform/jwt/jwt-error.ts'
 import { importJwks, type VerificationKey } from '../../../platform/jwt/keys.ts'
 import { type ParsedJwt, parseJwt } from '../../../platform/jwt/parse.ts'
 import { verifySignature } from '../../../platform/jwt/verify.ts'
+import type { SecurityProfile } from './client.ts'
+import { fapi2Algorithms } from './fapi2.ts'
 
 /**
  * `private_key_jwt`: a client proves who it is with a JWT that it signed itself (RFC 7523 §2.2, §3; OpenID Connect Core
@@ -84,25 +86,26 @@ const checkTimes = ({ exp, nbf, iat }: Readonly<Record<string, unknown>>, now: n
  * Exactly one audience: an assertion that somebody else could use too is one somebody else could have got
  * (CVE-2025-27370).
  */
-const checkAudience = (aud: unknown, audiences: readonly string[]) => {
+const checkAudience = (aud: unknown, { issuer, securityProfile }: AssertionExpectations) => {
   const [only, ...others] = [aud].flat()
-  if (others.length > 0 || !audiences.includes(only as string))
-    throw new JwtError('audience', 'The assertion is for another audience.')
+  // FAPI 2.0 §5.3.2.1: "shall accept its issuer identifier value … as a string in the aud claim", and nothing else.
+  const isMeant = securityProfile === 'fapi2' ? aud === issuer : [issuer, `${issuer}/token`].includes(only as string)
+  if (others.length > 0 || !isMeant) throw new JwtError('audience', 'The assertion is for another audience.')
 }
 
 /**
  * Verifies an assertion of the client `clientId` with its registered keys: signature first, then `iss` = `sub` = the
- * client, `aud` one of `audiences` and nothing else, `exp` at most five minutes ahead, `jti`. Whether it was used
- * before is for the database to say. Throws `JwtError`.
+ * client, `aud` the issuer or its token endpoint and nothing else, `exp` at most five minutes ahead, `jti`. Whether it
+ * was used before is for the database to say. Throws `JwtError`.
  */
-export const verifyAssertion = (
-  assertion: ParsedJwt,
-  { clientId, jwks, audiences, now }: AssertionExpectations,
-): Assertion => {
+export const verifyAssertion = (assertion: ParsedJwt, expected: AssertionExpectations): Assertion => {
+  const { clientId, jwks, securityProfile, now } = expected
   checkSignature(assertion, jwks)
+  if (securityProfile === 'fapi2' && !fapi2Algorithms.includes(assertion.header.alg))
+    throw new JwtError('algorithm', 'The algorithm of the assertion is not one of the FAPI 2.0 Security Profile.')
   const { iss, sub, aud, jti } = assertion.claims
   if (iss !== clientId || sub !== clientId) throw new JwtError('issuer', 'The assertion is of another client.')
-  checkAudience(aud, audiences)
+  checkAudience(aud, expected)
   const exp = checkTimes(assertion.claims, toSeconds(now))
   if (typeof jti !== 'string' || jti === '' || jti.length > maxJtiLength)
     throw new JwtError('claims', 'The assertion has no usable jti.')
@@ -113,8 +116,9 @@ export interface AssertionExpectations {
   clientId: string
   /** The client's registered JWK Set as JSON; null: it has none. */
   jwks: string | null
-  /** The issuer and the token endpoint. */
-  audiences: readonly string[]
+  issuer: string
+  /** `fapi2`: only the issuer as `aud`, as a string, and not every algorithm. */
+  securityProfile: SecurityProfile | undefined
   now: Date
 }
 

@@ -4,7 +4,7 @@ import type { ParsedJwt } from '../../../platform/jwt/parse.ts'
 import { sha256 } from '../../../platform/secret.ts'
 import { OAuthError } from '../../base/errors/problems.ts'
 import type { Parameters } from '../requests/parameters.ts'
-import { type Client, isPublic } from './client.ts'
+import { type Client, isPublic, type SecurityProfile } from './client.ts'
 import { type Assertion, assertionType, readAssertion, verifyAssertion } from './client-assertion.ts'
 
 /**
@@ -36,6 +36,7 @@ export interface ClientProofs {
   jwks: string | null
   /** `oidcClientMetadata.tokenEndpointAuthMethod`; with `private_key_jwt` no secret is accepted. */
   authenticationMethod: string | null
+  securityProfile: SecurityProfile | undefined
 }
 
 export const invalidClient = (cause?: unknown): OAuthError =>
@@ -124,6 +125,7 @@ const unknownClient: ClientProofs = {
   secrets: [{ name: '', digest: sha256('surrogate: no such client') }],
   jwks: null,
   authenticationMethod: null,
+  securityProfile: undefined,
 }
 
 /** Which of the known secrets was sent; all are compared. */
@@ -146,11 +148,13 @@ export interface ClientProof {
 /** Undefined: nothing did. */
 const proofOf = (
   { clientId, secrets: sent, assertion }: ClientCredentials,
-  { secrets, jwks, authenticationMethod }: ClientProofs,
-  expected: { audiences: readonly string[]; now: Date },
+  { secrets, jwks, authenticationMethod, securityProfile }: ClientProofs,
+  expected: { issuer: string; now: Date },
 ): ClientProof | undefined => {
   if (assertion) {
-    return { assertion: asInvalidClient(() => verifyAssertion(assertion, { clientId, jwks, ...expected })) }
+    return {
+      assertion: asInvalidClient(() => verifyAssertion(assertion, { clientId, jwks, securityProfile, ...expected })),
+    }
   }
   const secret = matching(sent, secrets)
   return secret && authenticationMethod !== 'private_key_jwt' ? { secretName: secret.name } : undefined
@@ -161,7 +165,7 @@ export const checkClient = (
   credentials: ClientCredentials,
   found: (Client & ClientProofs) | undefined,
   /** Of assertions: see `verifyAssertion`. */
-  expected: { audiences: readonly string[]; now: Date },
+  expected: { issuer: string; now: Date },
 ): ClientProof => {
   const proof = proofOf(credentials, found ?? unknownClient, expected)
   if (!found) throw invalidClient()

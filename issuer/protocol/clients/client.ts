@@ -1,5 +1,8 @@
 import type { SigningAlgorithmName } from '../../tokens/keys/signing-algorithms.ts'
 
+/** `fapi2`: the client is held to the FAPI 2.0 Security Profile; see `fapi2.ts`. */
+export type SecurityProfile = 'fapi2'
+
 export type ApplicationType = 'Native' | 'SPA' | 'Traditional' | 'MachineToMachine' | 'Protected' | 'SAML'
 
 /** The client of a token request, after it proved who it is. */
@@ -21,6 +24,9 @@ export interface Client {
   idTokenTtl: number
   /** Undefined: whatever this issuer signs with. */
   idTokenSignedResponseAlg: SigningAlgorithmName | undefined
+  /** It gets no tokens but those bound to a key (RFC 9449 §5.2, `dpop_bound_access_tokens`). */
+  dpopBoundAccessTokens: boolean
+  securityProfile: SecurityProfile | undefined
   /** Of the secret that proved it, if one did. */
   secretName?: string | undefined
 }

@@ -57,6 +57,8 @@ const select = lookUp(
      a.custom_client_metadata->'refreshTokenTtlInDays' AS "refreshTokenTtlInDays",
      a.custom_client_metadata->'rotateRefreshToken' AS "rotateRefreshToken",
      a.custom_client_metadata->'idTokenTtl' AS "idTokenTtl",
+     a.custom_client_metadata->'dpopBoundAccessTokens' AS "dpopBoundAccessTokens",
+     a.custom_client_metadata->>'securityProfile' AS "securityProfile",
      a.oidc_client_metadata->>'idTokenSignedResponseAlg' AS "idTokenSignedResponseAlg",
      a.oidc_client_metadata->>'jwks' AS jwks, a.oidc_client_metadata->>'tokenEndpointAuthMethod' AS "authenticationMethod",
      (SELECT json_agg(json_build_object('name', s.name, 'digest', encode(s.digest, 'hex'))) FROM application_secrets s
@@ -81,6 +83,8 @@ interface Row extends Pick<Client, 'name' | 'type' | 'isThirdParty' | 'allowToke
   refreshTokenTtlInDays: number | null
   rotateRefreshToken: boolean | null
   idTokenTtl: number | null
+  dpopBoundAccessTokens: boolean | null
+  securityProfile: Client['securityProfile'] | null
   idTokenSignedResponseAlg: Client['idTokenSignedResponseAlg'] | null
   jwks: string | null
   authenticationMethod: string | null
@@ -113,6 +117,7 @@ export const findTokenRequestFacts = async (
   if (!row || row.id === null) return undefined
   const { id, name, type, isThirdParty, allowTokenExchange, jwks, authenticationMethod } = row
   const { resourceId, indicator, accessTokenTtl } = row
+  const securityProfile = row.securityProfile ?? undefined
   return {
     client: {
       id,
@@ -123,12 +128,15 @@ export const findTokenRequestFacts = async (
       isDeviceFlow: row.isDeviceFlow,
       alwaysIssueRefreshToken: row.alwaysIssueRefreshToken ?? false,
       refreshTokenTtlInDays: row.refreshTokenTtlInDays ?? clientDefaults.refreshTokenTtlInDays,
-      rotateRefreshToken: row.rotateRefreshToken ?? true,
+      // FAPI 2.0 §5.3.2.1: no rotation, which loses tokens and gains nothing where their client is proven.
+      rotateRefreshToken: securityProfile === undefined && (row.rotateRefreshToken ?? true),
       idTokenTtl: row.idTokenTtl ?? clientDefaults.idTokenTtl,
       idTokenSignedResponseAlg: row.idTokenSignedResponseAlg ?? undefined,
+      dpopBoundAccessTokens: securityProfile !== undefined || (row.dpopBoundAccessTokens ?? false),
+      securityProfile,
       secrets: (row.secrets ?? []).map((secret) => ({ ...secret, digest: Buffer.from(secret.digest, 'hex') })),
       jwks,
-      authenticationMethod,
+      authenticationMethod: securityProfile === undefined ? authenticationMethod : 'private_key_jwt',
     },
     resource: resourceId === null ? undefined : { id: resourceId, indicator, accessTokenTtl },
     definedScopes: words(row.defined),

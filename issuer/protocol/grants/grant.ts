@@ -61,6 +61,8 @@ export interface TokenRequest extends RequestedTarget {
   target(options: { required: true }): Promise<Resource>
   target(options: { required: false }): Promise<Resource | undefined>
   origin: RequestOrigin
+  /** Thumbprint of the key that the request proved (RFC 9449 §5): what is issued is bound to it. */
+  jkt: string | undefined
   now: Date
 }
 

@@ -43,6 +43,8 @@ export interface NewAuthorization {
   redirectUri: string
   codeChallenge: string | undefined
   nonce: string | undefined
+  /** Thumbprint of the key that the code is bound to (RFC 9449 §10). */
+  jkt?: string | undefined
 }
 
 // The shared locks decide the order: either what ends the session or suspends the user ends this authorization too, or
@@ -65,6 +67,7 @@ const insert = sharedStatement(
     redirect_uri: 'text',
     code_challenge: 'text',
     nonce: 'text',
+    jkt: 'text',
   },
   (asked) => `WITH asked AS MATERIALIZED (SELECT * FROM ${asked}),
    people AS MATERIALIZED (
@@ -84,8 +87,8 @@ const insert = sharedStatement(
        JOIN people ON people.id = asked.user_id
      RETURNING id),
    code AS (
-     INSERT INTO authorization_codes (digest, authorization_id, client_id, redirect_uri, code_challenge, nonce, expires_at)
-     SELECT asked.code, asked.id, asked.client_id, asked.redirect_uri, asked.code_challenge, asked.nonce,
+     INSERT INTO authorization_codes (digest, authorization_id, client_id, redirect_uri, code_challenge, nonce, jkt, expires_at)
+     SELECT asked.code, asked.id, asked.client_id, asked.redirect_uri, asked.code_challenge, asked.nonce, asked.jkt,
        now() + asked.code_ttl * interval '1 second'
      FROM asked JOIN made ON made.id = asked.id)
    SELECT asked.n FROM asked JOIN made ON made.id = asked.id`,
@@ -109,6 +112,7 @@ export const insertAuthorization = async (query: Query, authorization: NewAuthor
       redirect_uri: authorization.redirectUri,
       code_challenge: authorization.codeChallenge,
       nonce: authorization.nonce,
+      jkt: authorization.jkt,
     },
   ])
   return made.length > 0

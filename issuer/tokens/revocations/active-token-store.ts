@@ -3,6 +3,8 @@ import { signInSidPrefix } from '../../../platform/jwt/sid.ts'
 import type { VerifiedClaims } from '../../../platform/jwt/verify.ts'
 import { onlyRow } from '../../base/only-row.ts'
 import type { Act } from '../access-token.ts'
+import { type Confirmation, fitsScheme } from '../dpop/confirmation.ts'
+import { cnfOf } from '../dpop/confirmation-store.ts'
 import { representedUsers } from '../represented-users.ts'
 import { revokedCondition, type TokenColumns } from './revocation-store.ts'
 
@@ -84,6 +86,7 @@ export interface OpaqueToken {
   scope: string
   sessionId: string | null
   act: Act | null
+  cnf: Confirmation | null
   /** `read`: it only reads. */
   access: 'read' | null
   fromPersonalAccessToken: boolean
@@ -96,12 +99,25 @@ const selectOpaque = statement(
   `WITH token AS (
      SELECT *, ARRAY(SELECT jsonb_path_query(act, 'strict $.**.sub') #>> '{}') || user_id::text AS people
      FROM opaque_tokens WHERE digest = $1 AND revoked_at IS NULL AND expires_at > now())
-   SELECT user_id AS "userId", client_id AS "clientId", scope, session_id AS "sessionId", act, access,
+   SELECT user_id AS "userId", client_id AS "clientId", scope, session_id AS "sessionId", act, access, ${cnfOf('jkt')} AS cnf,
      personal_access_token IS NOT NULL AS "fromPersonalAccessToken",
      floor(extract(epoch FROM created_at))::float8 AS iat, floor(extract(epoch FROM expires_at))::float8 AS exp
    FROM token WHERE ${activeCondition({ jti: 'NULL', sid: 'token.session_id', people: 'people', client: 'client_id', iat: 'token.created_at' })}`,
 )
 
-/** The opaque token behind a digest; undefined when it does not count (any more). */
-export const findOpaqueToken = async (query: Query, digest: Buffer): Promise<OpaqueToken | undefined> =>
+/** The opaque token behind a digest, whoever may use it; undefined when it does not count (any more). */
+export const inspectOpaqueToken = async (query: Query, digest: Buffer): Promise<OpaqueToken | undefined> =>
   (await query<OpaqueToken>(selectOpaque, [digest]))[0]
+
+/**
+ * The opaque token behind a digest, for who proved to hold the key `jkt` (`tokens/dpop`): one that is bound to a key
+ * counts with that alone, one that is bound to none only without (RFC 9449 §7.1).
+ */
+export const findOpaqueToken = async (
+  query: Query,
+  digest: Buffer,
+  jkt?: string | undefined,
+): Promise<OpaqueToken | undefined> => {
+  const found = await inspectOpaqueToken(query, digest)
+  return found && fitsScheme(found.cnf, jkt) ? found : undefined
+}

@@ -34,6 +34,8 @@ const readJwt = async (query: Query, verifier: AccessTokenVerifier, token: strin
   })
   const { sub, client_id: clientId, scope, sid, act, acr, auth_time } = claims
   if (clientId === undefined || clientId === sub || !(await findJwtState(query, claims)).active) throw invalid()
+  // As an opaque one: it is shown by the backend, which has no key of its holder.
+  if (claims['cnf'] !== undefined) throw invalid()
   requireOpenid(scope)
   return {
     id: sub,

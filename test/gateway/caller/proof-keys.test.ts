@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { readProofKey } from '../../../gateway/caller/dpop/proof-key.ts'
 import { createProofKeys } from '../../../gateway/caller/dpop/proof-keys.ts'
+import { readProofKey } from '../../../platform/dpop/proof-key.ts'
 
 const ecJwk = () => generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' })
 const rsaJwk = () => generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'jwk' })

@@ -3,6 +3,7 @@ import { createManagementApi } from '../../../issuer/api/mount.ts'
 import { route } from '../../../issuer/base/route.ts'
 import { listen, type RunningServer } from '../../../platform/http/http-server.ts'
 import { silentLogger } from '../../../platform/logger.ts'
+import { noProofs } from '../../support/dpop.ts'
 
 const operation = (operationId: string, path: string) => ({
   method: 'GET' as const,
@@ -27,6 +28,7 @@ beforeAll(async () => {
     indicators: ['urn:management'],
     baseUrl: 'http://issuer.test',
     clientAddress: () => '127.0.0.1',
+    proofs: noProofs,
     idempotency: { run: (call, handle) => handle(call.context) },
     logger: silentLogger,
   })

@@ -72,7 +72,7 @@ describe.each(reachable)('%s', (path) => {
     expect(asked.status).toBe(204)
     expect(asked.headers.get('access-control-allow-origin')).toBe(origin)
     expect(asked.headers.get('access-control-allow-methods')).toContain('POST')
-    expect(asked.headers.get('access-control-allow-headers')).toBe('Authorization, Content-Type')
+    expect(asked.headers.get('access-control-allow-headers')).toBe('Authorization, Content-Type, DPoP')
     // Answers depend on what the page sends, never on cookies.
     expect(asked.headers.get('access-control-allow-credentials')).toBeNull()
     const answer = await send(path, origin, { method: 'POST', body: formOf({ client_id: clientId }) })

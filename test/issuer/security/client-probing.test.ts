@@ -76,7 +76,7 @@ test('an unknown client costs the look-ups of a wrong secret', async () => {
     }
     const authenticate = createAuthenticateClient({
       query,
-      audiences: [issuer.issuer],
+      issuer: issuer.issuer,
       limits: { refuseGuessing() {}, countSuccess() {}, async countFailure() {} },
       addressOf: () => '192.0.2.1',
       now: () => new Date(),

@@ -31,13 +31,15 @@ export const authorizationCodeGrant = (dependencies: CodeDependencies): Grant =>
   const factsOf = ({ digest, organizationId }: CodeRequest, resource: string | undefined) =>
     findCodeFacts(database.query, { digest, resource, organizationId })
 
-  // The order of the checks: client, redirect URI, PKCE, then whether the code can be used. Whoever gets one of the
-  // first three wrong may not be the client, and neither uses the code up nor ends what came of it.
+  // The order of the checks: client, redirect URI, PKCE, key, then whether the code can be used. Whoever gets one of
+  // the first four wrong may not be the client, and neither uses the code up nor ends what came of it.
   const checkCode = async (input: CodeRequest, attempt: Attempt, facts: CodeFacts): Promise<void> => {
     if (facts.redirectUri !== input.redirectUri) throw unusable()
     const verifier = checkVerifier(input.codeVerifier, facts.codeChallenge)
     if (verifier === 'wrong') await countWrongVerifier(database.query, input.digest)
     if (verifier !== 'right') throw unusable()
+    // RFC 9449 §10: "MUST reject the request".
+    if (facts.jkt !== null && facts.jkt !== attempt.request.jkt) throw unusable()
     if (facts.redeemedAgo !== null) await endReplayed({ database, events }, attempt, facts, input)
     if (facts.redeemedAgo !== null || facts.codeOver) throw unusable()
   }

@@ -8,6 +8,7 @@ import { tokenDigest } from '../../../tokens/token-digest.ts'
 import type { Client } from '../../clients/client.ts'
 import type { Attempt } from '../authorization/audit.ts'
 import { type PreparedIssue, planTokens } from '../authorization/plan.ts'
+import { refreshKey } from '../authorization/refresh-key.ts'
 import { requireCounting } from '../authorization/require-counting.ts'
 import { targetOf } from '../authorization/target.ts'
 import type { Redeemer } from '../redeeming-store.ts'
@@ -45,10 +46,12 @@ export const prepareCode = async (
 /** False when the code cannot be used (any more). */
 export const redeemPreparedCode = (
   redeemer: Redeemer,
-  { issue, code, refreshToken, refreshTtl }: PreparedCode,
+  { issue, attempt, code, refreshToken, refreshTtl }: PreparedCode,
 ): Promise<boolean> => {
-  const refresh = refreshToken && { digest: tokenDigest('refresh-token', refreshToken), ttl: refreshTtl }
-  return redeemCode(redeemer, issue, code, refresh || undefined)
+  const refresh = refreshToken
+    ? { digest: tokenDigest('refresh-token', refreshToken), ttl: refreshTtl, jkt: refreshKey(attempt.request) }
+    : undefined
+  return redeemCode(redeemer, issue, code, refresh)
 }
 
 /**

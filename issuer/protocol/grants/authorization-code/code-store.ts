@@ -24,6 +24,8 @@ export interface CodeFacts extends AuthorizationFacts {
   redirectUri: string
   codeChallenge: string | null
   nonce: string | null
+  /** Thumbprint of the key that it is bound to (RFC 9449 §10). */
+  jkt: string | null
   /** How long ago it was redeemed, in ms; null: it was not. */
   redeemedAgo: number | null
   /** Too old, or guessed at too often. */
@@ -35,7 +37,7 @@ const select = lookUp(
   authorizationQuestion,
   authorizationFactsSql(
     '(SELECT * FROM authorization_codes WHERE digest = asked.digest) token',
-    `token.redirect_uri AS "redirectUri", token.code_challenge AS "codeChallenge", token.nonce,
+    `token.redirect_uri AS "redirectUri", token.code_challenge AS "codeChallenge", token.nonce, token.jkt,
      extract(epoch FROM clock_timestamp() - token.redeemed_at) * 1000 AS "redeemedAgo",
      token.expires_at <= now() OR token.wrong_verifiers >= ${mostWrongVerifiers} AS "codeOver"`,
   ),
@@ -65,7 +67,7 @@ export const countWrongVerifier = async (query: Query, digest: Buffer): Promise<
 const redeemStatements = redeeming((locking, suffix) =>
   sharedStatement(
     `code-redeem${suffix}`,
-    { ...issueColumns, code_digest: 'bytea', refresh_digest: 'bytea', refresh_ttl: 'integer' },
+    { ...issueColumns, code_digest: 'bytea', refresh_digest: 'bytea', refresh_ttl: 'integer', refresh_jkt: 'text' },
     (asked) => `WITH asked AS MATERIALIZED (SELECT * FROM ${asked}),
    ${liveAuthorizations('NO KEY UPDATE', locking)},
    allowed AS (
@@ -75,9 +77,9 @@ const redeemStatements = redeeming((locking, suffix) =>
        AND asked.authorization_id = ANY (ARRAY(SELECT id FROM live))
      RETURNING asked.*),
    made AS (
-     INSERT INTO refresh_tokens (digest, authorization_id, expires_at)
+     INSERT INTO refresh_tokens (digest, authorization_id, expires_at, jkt)
      SELECT refresh_digest, authorization_id,
-       least(live.created_at + refresh_ttl * interval '1 second', ${latestRefresh('live')})
+       least(live.created_at + refresh_ttl * interval '1 second', ${latestRefresh('live')}), refresh_jkt
      FROM allowed JOIN live ON live.id = allowed.authorization_id WHERE refresh_digest IS NOT NULL
      RETURNING authorization_id, expires_at),
    ${extendAuthorizations('made')},
@@ -94,11 +96,11 @@ export const redeemCode = (
   database: Redeemer,
   issue: PreparedIssue['issue'],
   code: Buffer,
-  /** `ttl` in seconds. */
-  refresh: { digest: Buffer; ttl: number } | undefined,
+  /** `ttl` in seconds; `jkt`: the key that it is bound to. */
+  refresh: { digest: Buffer; ttl: number; jkt: string | undefined } | undefined,
 ): Promise<boolean> =>
   redeem(database, redeemStatements, {
     ...issueRow(issue),
     code_digest: bytea(code),
-    ...(refresh && { refresh_digest: bytea(refresh.digest), refresh_ttl: refresh.ttl }),
+    ...(refresh && { refresh_digest: bytea(refresh.digest), refresh_ttl: refresh.ttl, refresh_jkt: refresh.jkt }),
   })

@@ -15,15 +15,17 @@ export const issueColumns = {
   token_digest: 'bytea',
   scope: 'text',
   token_expires_at: 'timestamptz',
+  jkt: 'text',
   log_id: 'text',
   log_key: 'text',
   log_payload: 'jsonb',
 } as const
 
-export const issueRow = ({ authorizationId, userId, clientId, opaque, log }: PreparedIssue['issue']) => ({
+export const issueRow = ({ authorizationId, userId, clientId, opaque, jkt, log }: PreparedIssue['issue']) => ({
   authorization_id: authorizationId,
   user_id: userId,
   client_id: clientId,
+  jkt,
   log_id: log.id,
   log_key: log.entry.key,
   log_payload: logPayload(log.entry),
@@ -58,8 +60,8 @@ const keepConsents = `used AS (
 
 /** For each row of `allowed` the opaque token, if it is one, and the audit row. */
 export const writeIssue = `opaque AS (
-     INSERT INTO opaque_tokens (digest, user_id, client_id, scope, session_id, expires_at)
-     SELECT token_digest, user_id, client_id, scope, authorization_id, token_expires_at FROM allowed
+     INSERT INTO opaque_tokens (digest, user_id, client_id, scope, session_id, expires_at, jkt)
+     SELECT token_digest, user_id, client_id, scope, authorization_id, token_expires_at, jkt FROM allowed
      WHERE token_digest IS NOT NULL),
    ${keepConsents},
    log AS (

@@ -22,6 +22,8 @@ export interface PreparedIssue extends PreparedToken {
     clientId: string
     /** A token to store, by its digest. */
     opaque: { digest: Buffer; scope: string; expiresAt: Date } | undefined
+    /** Of the key that its tokens are bound to. */
+    jkt: string | undefined
     log: { id: string; entry: AuditEntry }
   }
 }
@@ -68,6 +70,7 @@ export const planTokens = async (
         'opaque' in token
           ? { digest: tokenDigest('opaque-token', token.opaque), scope, expiresAt: new Date(exp * 1000) }
           : undefined,
+      jkt: request.jkt,
       log: { id: newId(), entry: issuedEntry(attempt, { scope, tokenId: jti }) },
     },
   }

@@ -6,6 +6,7 @@ export const refusals = {
   refresh_token_unknown: 'The refresh token is not known.',
   refresh_token_expired: 'The refresh token has expired.',
   refresh_token_reused: 'The refresh token was used again after another took its place.',
+  refresh_token_bound: 'The refresh token is bound to a key that the request does not prove.',
   session_ended: 'The sign-in that this belongs to has ended.',
   user_suspended: 'The user is suspended or no longer exists.',
   consent_revoked: 'The user no longer allows this application access.',

@@ -64,6 +64,8 @@ export const deviceCodeGrant = ({ database, claims, events, audit }: DeviceCodeD
     const facts = await findCodeFacts(database.query, { digest, resource: request.resource, organizationId })
     if (facts?.clientId !== request.client.id) throw unusable()
     attempt.facts = facts
+    // RFC 9449 §10
+    if (facts.jkt !== null && facts.jkt !== request.jkt) throw unusable()
     if (facts.redeemedAgo !== null) {
       await endReplayed({ database, events }, attempt, facts, input)
       throw unusable()

@@ -23,6 +23,8 @@ export interface RefreshFacts extends AuthorizationFacts {
   /** Its client gave it up. */
   tokenRevoked: boolean
   rotated: boolean
+  /** Thumbprint of the key that it is bound to. */
+  jkt: string | null
   /** Hexadecimal; only until the leeway ends. See `successor.ts`. */
   successor: string | null
   /** A longer life is to be had, and 70 % of this one have passed. */
@@ -35,7 +37,7 @@ const select = lookUp(
   authorizationFactsSql(
     '(SELECT * FROM refresh_tokens WHERE digest = asked.digest) token',
     `token.expires_at <= now() AS "tokenExpired", token.revoked_at IS NOT NULL AS "tokenRevoked",
-     token.rotated_at IS NOT NULL AS rotated,
+     token.rotated_at IS NOT NULL AS rotated, token.jkt,
      CASE WHEN token.rotated_at > now() - asked.leeway * interval '1 second' THEN encode(token.successor, 'hex') END AS successor,
      now() > token.created_at + 0.7 * (token.expires_at - token.created_at)
        AND token.expires_at < ${latestRefresh('a')} AS "isAged"`,
@@ -67,6 +69,7 @@ const rotateStatements = redeeming((locking, suffix) =>
       next_digest: 'bytea',
       successor: 'bytea',
       refresh_ttl: 'integer',
+      refresh_jkt: 'text',
       leeway: 'integer',
     },
     (asked) => `WITH asked AS MATERIALIZED (SELECT * FROM ${asked}),
@@ -76,11 +79,12 @@ const rotateStatements = redeeming((locking, suffix) =>
      WHERE t.digest = ANY (ARRAY(SELECT token_presented FROM asked)) AND t.digest = asked.token_presented
        AND t.rotated_at IS NULL AND t.revoked_at IS NULL AND t.expires_at > now()
        AND asked.authorization_id = ANY (ARRAY(SELECT id FROM live))
-     RETURNING asked.*, t.expires_at AS previous_expiry),
+     RETURNING asked.*, t.expires_at AS previous_expiry, t.jkt AS previous_jkt),
    made AS (
-     INSERT INTO refresh_tokens (digest, authorization_id, expires_at)
+     INSERT INTO refresh_tokens (digest, authorization_id, expires_at, jkt)
      SELECT next_digest, authorization_id, CASE WHEN refresh_ttl IS NULL THEN previous_expiry
-       ELSE least(now() + refresh_ttl * interval '1 second', ${latestRefresh('live')}) END
+       ELSE least(now() + refresh_ttl * interval '1 second', ${latestRefresh('live')}) END,
+       coalesce(previous_jkt, refresh_jkt)
      FROM allowed JOIN live ON live.id = allowed.authorization_id
      RETURNING authorization_id, expires_at),
    ${extendAuthorizations('made')},
@@ -98,15 +102,18 @@ export interface Rotation {
   successor: Buffer
   /** Of the next one, in seconds. Undefined: it ends when this one would have. */
   ttl: number | undefined
+  /** The key that the next one is bound to, if this one is bound to none. */
+  jkt: string | undefined
   leeway: number
 }
 
-const rotationRow = (issue: PreparedIssue['issue'], { digest, next, successor, ttl, leeway }: Rotation) => ({
+const rotationRow = (issue: PreparedIssue['issue'], { digest, next, successor, ttl, jkt, leeway }: Rotation) => ({
   ...issueRow(issue),
   token_presented: bytea(digest),
   next_digest: bytea(next),
   successor: bytea(successor),
   refresh_ttl: ttl,
+  refresh_jkt: jkt,
   leeway,
 })
 

@@ -11,6 +11,7 @@ import { tokenDigest } from '../../../tokens/token-digest.ts'
 import { type Client, isPublic } from '../../clients/client.ts'
 import { type Attempt, audited } from '../authorization/audit.ts'
 import { type PreparedIssue, planTokens } from '../authorization/plan.ts'
+import { refreshKey } from '../authorization/refresh-key.ts'
 import { refused } from '../authorization/refusal.ts'
 import { requireCounting } from '../authorization/require-counting.ts'
 import { signsPeopleIn } from '../authorization/signs-people-in.ts'
@@ -85,6 +86,8 @@ export const refreshTokenGrant = (dependencies: RefreshDependencies): Grant => {
     // Somebody else's token is as good as none, and stays as it is.
     if (facts?.clientId !== request.client.id) throw refused('refresh_token_unknown')
     attempt.facts = facts
+    // RFC 9449 §5. Before all else: who has a copy without the key ends nothing with it.
+    if (facts.jkt !== null && facts.jkt !== request.jkt) throw refused('refresh_token_bound')
     const use = await useOf(facts, attempt)
     const inForce = input.narrows ? narrowed(request.scopes, facts) : facts.scopes
     const target = await targetOf(database.query, request, facts, inForce)
@@ -113,6 +116,7 @@ export const refreshTokenGrant = (dependencies: RefreshDependencies): Grant => {
         successor: sealSuccessor(next, input.refreshToken),
         // That of a page ends where the first one would have.
         ttl: client.type === 'SPA' ? undefined : client.refreshTokenTtlInDays * day,
+        jkt: refreshKey(attempt.request),
         leeway,
       }
       if (await rotate(redeemer, issue, rotation, { wait })) return { refreshToken: next }

@@ -2,6 +2,7 @@ import { JwtError } from '../../../../platform/jwt/jwt-error.ts'
 import { isSignInSid } from '../../../../platform/jwt/sid.ts'
 import { maxActDepth, type VerifiedClaims } from '../../../../platform/jwt/verify.ts'
 import { type AccessTokenVerifier, type Act, cameFromPersonalAccessToken } from '../../../tokens/access-token.ts'
+import { isConfirmedBy } from '../../../tokens/dpop/confirmation.ts'
 import { actorViaOf } from '../../../tokens/impersonations/actor-via.ts'
 import type { ActorVia } from '../../../tokens/impersonations/impersonation.ts'
 import { tokenDigest } from '../../../tokens/token-digest.ts'
@@ -21,6 +22,7 @@ export type PresentedActor =
       act: Act | undefined
       fromPersonalAccessToken: boolean
       clientId: string | undefined
+      cnf: unknown
       signIn: SignInFacts | undefined
       claims: VerifiedClaims
     }
@@ -68,6 +70,7 @@ const presentJwt = async (actorToken: string, verifier: AccessTokenVerifier): Pr
     act: claims.act,
     fromPersonalAccessToken: cameFromPersonalAccessToken(claims),
     clientId: claims.client_id,
+    cnf: claims['cnf'],
     signIn: signInOf(claims),
     claims,
   }
@@ -80,16 +83,22 @@ const signInOf = ({ acr, auth_time: authTime }: VerifiedClaims): SignInFacts | u
  * The acting party. Throws the refusal that applies first; a subject token bound to an actor takes no other, and
  * not none.
  */
-export const checkActor = (presented: PresentedActor | undefined, facts: ExchangeFacts): Actor | undefined => {
-  const actor = presented && actorOf(presented, facts)
+export const checkActor = (
+  presented: PresentedActor | undefined,
+  facts: ExchangeFacts,
+  /** Of the key that the request proved. */
+  jkt: string | undefined,
+): Actor | undefined => {
+  const actor = presented && actorOf(presented, facts, jkt)
   if (facts.boundActorId !== null && facts.boundActorId !== actor?.id) throw refused('subject_token_bound')
   return actor
 }
 
-const actorOf = (presented: PresentedActor, facts: ExchangeFacts): Actor => {
+const actorOf = (presented: PresentedActor, facts: ExchangeFacts, jkt: string | undefined): Actor => {
   const { actorId, opaqueActor } = facts
   const token = presented.kind === 'jwt' ? { ...presented, expired: false } : opaqueActor
   if (!token || token.expired || facts.actorSessionEnded || actorId === null) throw refused('actor_token_invalid')
+  if (!isConfirmedBy(token.cnf, jkt)) throw refused('actor_token_bound')
   // Exactly `openid`: not a name that contains it.
   if (!token.scope.split(' ').includes('openid')) throw refused('actor_token_scope')
   if (facts.actorSuspended) throw refused('actor_suspended')

@@ -2,6 +2,8 @@ import type { Query } from '../../../../platform/database/database.ts'
 import { bytea, lookUp, type SharedStatement } from '../../../../platform/database/shared-statement.ts'
 import { onlyRow } from '../../../base/only-row.ts'
 import type { Act } from '../../../tokens/access-token.ts'
+import type { Confirmation } from '../../../tokens/dpop/confirmation.ts'
+import { cnfOf } from '../../../tokens/dpop/confirmation-store.ts'
 import type { Approval } from '../../../tokens/impersonation-requests/approval.ts'
 import type { FoundRevocation } from '../../../tokens/revocations/is-revoked.ts'
 import { revocationsOf } from '../../../tokens/revocations/revocation-store.ts'
@@ -72,6 +74,7 @@ export interface OpaqueTokenFacts {
   clientId: string
   issuedAt: number
   fromPersonalAccessToken: boolean
+  cnf: Confirmation | null
 }
 
 /** How and when, in seconds, somebody signed in. */
@@ -108,7 +111,7 @@ const organizationIds = (user: string) =>
 const opaqueToken = (token: string, more: string) =>
   `json_build_object('expired', ${token}.expires_at <= now() OR ${token}.revoked_at IS NOT NULL,
      'sessionId', ${token}.session_id, 'act', ${token}.act, 'clientId', ${token}.client_id,
-     'issuedAt', extract(epoch FROM ${token}.created_at),
+     'issuedAt', extract(epoch FROM ${token}.created_at), 'cnf', ${cnfOf(`${token}.jkt`)},
      'fromPersonalAccessToken', ${token}.personal_access_token IS NOT NULL, ${more})`
 
 /**

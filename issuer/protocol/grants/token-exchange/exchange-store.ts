@@ -25,6 +25,7 @@ const opaqueColumns = {
   act: 'jsonb',
   access: 'text',
   token_expires_at: 'timestamptz',
+  jkt: 'text',
 } as const
 
 // Suspending a user updates its row. The shared lock decides the order: either the suspension ends this session, or it
@@ -40,9 +41,10 @@ const writeLog = `log AS (
      SELECT log_id, log_key, 'Success', client_id, user_id, log_payload FROM allowed)`
 
 const writeToken = (personalAccessToken: string) => `opaque AS (
-     INSERT INTO opaque_tokens (digest, user_id, client_id, scope, session_id, act, access, expires_at,
+     INSERT INTO opaque_tokens (digest, user_id, client_id, scope, session_id, act, access, expires_at, jkt,
        personal_access_token, is_exchanged)
-     SELECT token_digest, user_id, client_id, scope, session_id, act, access, token_expires_at, ${personalAccessToken}, true
+     SELECT token_digest, user_id, client_id, scope, session_id, act, access, token_expires_at, jkt,
+       ${personalAccessToken}, true
      FROM allowed),`
 
 const sessionColumns = {
@@ -153,6 +155,8 @@ export interface Issue {
         act: Act | undefined
         access: 'read' | undefined
         expiresAt: Date
+        /** Of the key that it is bound to. */
+        jkt: string | undefined
       }
     | undefined
   audit: AuditEntry
@@ -178,6 +182,7 @@ const issueRow = ({ userId, clientId, actorId, opaque, audit }: Issue) => ({
     act: opaque.act,
     access: opaque.access,
     token_expires_at: opaque.expiresAt,
+    jkt: opaque.jkt,
   }),
 })
 

@@ -91,7 +91,15 @@ export const planExchange = (checked: CheckedExchange): PreparedExchange => {
       actorId: actor?.id,
       opaque:
         'opaque' in token
-          ? { digest: tokenDigest('opaque-token', token.opaque), scope, sessionId: sid, act, access, expiresAt }
+          ? {
+              digest: tokenDigest('opaque-token', token.opaque),
+              scope,
+              sessionId: sid,
+              act,
+              access,
+              expiresAt,
+              jkt: request.jkt,
+            }
           : undefined,
       audit: issuedEntry(checked, { scope, tokenId: jti, sessionId: sid }),
     },

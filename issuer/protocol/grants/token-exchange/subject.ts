@@ -2,9 +2,11 @@ import { JwtError } from '../../../../platform/jwt/jwt-error.ts'
 import { isImpersonationSid, isSignInSid } from '../../../../platform/jwt/sid.ts'
 import type { VerifiedClaims } from '../../../../platform/jwt/verify.ts'
 import { type AccessTokenVerifier, cameFromPersonalAccessToken } from '../../../tokens/access-token.ts'
+import { isConfirmedBy } from '../../../tokens/dpop/confirmation.ts'
 import type { RevocableToken } from '../../../tokens/revocations/is-revoked.ts'
 import { tokenDigest } from '../../../tokens/token-digest.ts'
 import { type Client, isPublic } from '../../clients/client.ts'
+import type { TokenRequest } from '../grant.ts'
 import type { ExchangeFacts } from './exchange-facts-store.ts'
 import { refused } from './refusal.ts'
 import { type ExchangeRequest, tokenTypes } from './request.ts'
@@ -74,8 +76,14 @@ type CheckedToken = {
 )
 
 /** Throws the refusal that applies first. */
-export const checkSubject = (presented: PresentedSubject, facts: ExchangeFacts, client: Client): Subject => {
+export const checkSubject = (
+  presented: PresentedSubject,
+  facts: ExchangeFacts,
+  { client, jkt }: Pick<TokenRequest, 'client' | 'jkt'>,
+): Subject => {
   const token = checkToken(presented, facts, client)
+  // Whoever has a copy of it without the key makes nothing else of it.
+  if (!isConfirmedBy(confirmationOf(presented, facts), jkt)) throw refused('subject_token_bound')
   const { subjectId: userId } = facts
   if (userId === null || facts.subjectSuspended) throw refused('subject_suspended')
   // After suspension, which revokes too and is the better answer. Subject tokens and personal access tokens are no
@@ -83,6 +91,10 @@ export const checkSubject = (presented: PresentedSubject, facts: ExchangeFacts, 
   if (token.kind === 'access-token' && isRevoked(facts, token.revocable(userId))) throw refused('subject_token_expired')
   return { ...token, userId }
 }
+
+/** The `cnf` of an access token; those of other kinds are bound to no key. */
+const confirmationOf = (presented: PresentedSubject, { opaqueSubject }: ExchangeFacts): unknown =>
+  presented.kind === 'jwt' ? presented.claims['cnf'] : opaqueSubject?.cnf
 
 const checkToken = (presented: PresentedSubject, facts: ExchangeFacts, client: Client): CheckedToken => {
   switch (presented.kind) {

@@ -72,13 +72,13 @@ export const tokenExchangeGrant = (dependencies: ExchangeDependencies): Grant =>
     const { presentedSubject, presentedActor, facts } = await (ahead ?? present(input, request))
     attempt.facts = facts
     const [target] = await Promise.allSettled([request.target({ required: false })])
-    const subject = checkSubject(presentedSubject, facts, request.client)
+    const subject = checkSubject(presentedSubject, facts, request)
     const organization = await enterOrganization(database.query, request, { kind: 'user', id: subject.userId }, target)
     if (target.status === 'rejected') throw target.reason
     const resource = organization?.audience ?? target.value
     requireBoundResource(facts, resource)
     const scopes = grantableScopes(request.scopes, facts, target.value, organization)
-    const actor = checkActor(presentedActor, facts)
+    const actor = checkActor(presentedActor, facts, request.jkt)
     attempt.actor = actor
     const checked = { input, request, facts, subject, actor, resource, scopes, endsWithActor: endsWithActor() }
     const planned = planExchange({ ...checked, ...askPolicy(policy, checked) })

@@ -22,6 +22,7 @@ import type { Query } from '../../../../platform/database/database.ts'
 import { createEnvelope } from '../../../../platform/envelope.ts'
 import { createMetrics } from '../../../../platform/metrics.ts'
 import { capturedLogger } from '../../../support/captured-logger.ts'
+import { noProofs } from '../../../support/dpop.ts'
 import {
   type Answer,
   type FormValues,
@@ -120,7 +121,7 @@ export const startAuthorizationServer = async (): Promise<AuthorizationServer> =
     query,
     authenticateClient: createAuthenticateClient({
       query,
-      audiences: [issuer.issuer, `${issuer.issuer}/token`],
+      issuer: issuer.issuer,
       limits,
       addressOf,
       now: systemClock,
@@ -128,6 +129,7 @@ export const startAuthorizationServer = async (): Promise<AuthorizationServer> =
     checkRequest,
     pushedRequests,
     limits,
+    proofs: noProofs,
     addressOf,
     logger,
   })

@@ -1,7 +1,7 @@
 import { createPublicKey, hash } from 'node:crypto'
 import { z } from 'zod'
-import { algorithms, isStrong, proofAlgorithms } from '../../../platform/jwt/algorithms.ts'
-import type { VerificationKey } from '../../../platform/jwt/keys.ts'
+import { algorithms, isStrong, proofAlgorithms } from '../jwt/algorithms.ts'
+import type { VerificationKey } from '../jwt/keys.ts'
 
 /** The public key in the header of a proof, not imported yet. */
 export interface ProofKey {

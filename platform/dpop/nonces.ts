@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto'
 
 /**
- * Nonces that nobody has to remember (RFC 9449 §9): each is an HMAC over a slice of time, the same for all clients and,
- * with one key, in all processes. Its purpose is that a proof cannot have been made long before it is used.
+ * Nonces that nobody has to remember (RFC 9449 §8, §9): each is an HMAC over a slice of time, the same for all clients
+ * and, with one key, in all processes. Its purpose is that a proof cannot have been made long before it is used.
  */
 export interface Nonces {
   /** For the client's next proof. `now` in ms. */
