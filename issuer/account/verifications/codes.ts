@@ -68,7 +68,10 @@ export const createCodeVerifications = ({
   const { query } = database
   const digestOf = (id: string, code: string) => hmac('verification-codes', id, code)
 
-  const isOwn = async ({ userId }: AccountPerson, { type, canonical }: Identifier): Promise<boolean> => {
+  const isOwn = async (
+    { userId }: AccountPerson,
+    { type, canonical }: Pick<Identifier, 'type' | 'canonical'>,
+  ): Promise<boolean> => {
     const own = type === 'username' ? undefined : await personAddress(query, userId, type)
     return own !== undefined && readIdentifier(own)?.canonical === canonical
   }
@@ -126,6 +129,9 @@ export const createCodeVerifications = ({
       const { kind, purpose, data } = waiting
       const address = waiting.data.identifier
       const type = address.type === 'phone' ? 'phone' : 'email'
+      // Who it is, is said by an address only as long as it is theirs.
+      if (purpose === 'reauth' && !(await isOwn(person, { type, canonical: address.value })))
+        throw problem('verification_code.not_found')
       const asked = identifier && readAddress(identifier)
       if (asked && (asked.type !== type || asked.canonical !== address.value))
         throw problem(`verification_code.${type}_mismatch`)
@@ -135,6 +141,8 @@ export const createCodeVerifications = ({
       let why = problem('verification_code.code_mismatch')
       const attempt = {
         ...{ kind, account: holderKey(hmac, person), policy: lockoutPolicyOf(settings.experience()) },
+        // Whoever guesses the password here has an address of their own too.
+        isOfAnybody: purpose !== 'reauth',
         wrong: () => why,
       }
       return attempts.attempt(context, attempt, async () => {

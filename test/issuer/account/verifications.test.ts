@@ -148,6 +148,19 @@ describe('what proves nothing', () => {
     expect(await rename(shop, verificationId)).toMatchObject(denied)
   })
 
+  test('a code sent to an address that is no longer theirs', async () => {
+    const identifier = { type: 'email', value: ada.email }
+    const { body } = await shop.post('/verifications/verification-code', { identifier })
+    const code = await account.experience.codeTo(ada.email)
+    const { status } = await account.experience.issuer.api('PATCH', `/users/${ada.id}`, {
+      primaryEmail: `safe-${ada.id}@example.test`,
+    })
+    expect(status).toBe(200)
+    const verificationId = body.verificationRecordId
+    await shop.post('/verifications/verification-code/verify', { identifier, verificationId, code })
+    expect(await rename(shop, verificationId)).toMatchObject(denied)
+  })
+
   test('a factor that is not enabled', async () => {
     const { issuer } = account.experience
     const secret = await account.experience.addTotp(ada)
@@ -186,6 +199,17 @@ describe('guessing', () => {
       targets: [ada.username],
     })
     expect((await post({ password: ada.password })).status).toBe(201)
+  })
+
+  test('what is proven of an address of the guesser gives no more guesses', async () => {
+    const identifier = { type: 'email', value: `eve-${ada.id}@example.test` }
+    for (let count = 1; count < 10; count++) await post(wrong)
+    const { body } = await shop.post('/verifications/verification-code', { identifier })
+    const code = await account.experience.codeTo(identifier.value)
+    const answer = { identifier, verificationId: body.verificationRecordId, code }
+    expect((await shop.post('/verifications/verification-code/verify', answer)).status).toBe(200)
+    expect(await post(wrong)).toMatchObject(blocked)
+    expect(await post({ password: ada.password })).toMatchObject(blocked)
   })
 
   test('no more than ten wrong passwords are looked at, however many come at once', async () => {
