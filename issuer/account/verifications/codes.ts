@@ -10,7 +10,7 @@ import { codeKindOf } from '../../interaction/settings.ts'
 import { countMessage, takeBackCount } from '../../messages/limit-store.ts'
 import type { Refusal } from '../../messages/messages.ts'
 import { noLongerSignedIn } from '../change.ts'
-import { type AccountContext, type AccountPerson, holderOf } from '../person.ts'
+import type { AccountContext, AccountPerson } from '../person.ts'
 import { reauthenticationSeconds } from '../reauthentication.ts'
 import {
   beginVerification,
@@ -96,7 +96,7 @@ export const createCodeVerifications = ({
         channel: type === 'phone' ? ('sms' as const) : ('email' as const),
         ...{ to: canonical, ip: person.ip, userId: person.userId, request },
         // What strangers have sent there does not keep the owner from it.
-        ...(purpose === 'reauth' && { knownDevice: holderOf(person) }),
+        ...(purpose === 'reauth' && { knownDevice: person.sessionId }),
       }
       const permit = await messages.mayBeSent(query, asking)
       if (typeof permit === 'string') throw refusals[permit]()
@@ -136,7 +136,7 @@ export const createCodeVerifications = ({
       if (asked && (asked.type !== type || asked.canonical !== address.value))
         throw problem(`verification_code.${type}_mismatch`)
       // Whoever guesses at an address that is nobody's here has no more tries for having many sessions.
-      const own = purpose === 'reauth' ? [holderOf(person)] : []
+      const own = purpose === 'reauth' ? [person.sessionId] : []
       const daily = hmac('message-limits', 'wrong codes', address.value, ...own)
       let why = problem('verification_code.code_mismatch')
       const attempt = {
