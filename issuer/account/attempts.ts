@@ -16,6 +16,8 @@ export interface VerificationAttempt {
   /** What fails, beside the address. */
   account: Buffer
   policy: LockoutPolicy
+  /** What is right says nothing of who it is: failures of before are not forgotten for it. */
+  isOfAnybody?: boolean
   /** What the person is told of an answer that is not right. */
   wrong(): AppError
 }
@@ -88,7 +90,8 @@ export const createVerificationAttempts = ({
         throw error
       }
       if (result !== undefined) {
-        await forgetFailures(query, keys)
+        if (attempt.isOfAnybody) await forgiveVerification(query, keys, policy)
+        else await forgetFailures(query, keys)
         note('Success')
         return result
       }

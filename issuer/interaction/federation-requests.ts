@@ -3,7 +3,13 @@ import type { Envelope } from '../../platform/envelope.ts'
 import { newId } from '../../platform/ids.ts'
 import type { Hmac } from '../base/hmac-keys-store.ts'
 import { addressKey } from '../base/rate-limits/address-key.ts'
-import { type Federation, FederationError, type OfferedConnector } from '../connectors/federation.ts'
+import {
+  type FederatedAssertion,
+  type Federation,
+  FederationError,
+  type OfferedConnector,
+} from '../connectors/federation.ts'
+import { domainOf } from '../directory/organizations/jit/jit.ts'
 import type { SignInExperience } from '../directory/sign-in-experience/sign-in-experience.ts'
 import { countMessage } from '../messages/limit-store.ts'
 import { type FederationRequest, newState, openRequest, proofIdOf, sealRequest } from './federation-request.ts'
@@ -50,6 +56,13 @@ export const createFederationRequests = (dependencies: FederationDependencies) =
     const isEnabled =
       connector?.kind === 'sso' ? singleSignOnEnabled : socialSignInConnectorTargets.includes(connector?.target ?? '')
     return isEnabled ? connector : undefined
+  }
+
+  /** Of the people of an enterprise its own provider alone speaks, and no social one. */
+  const emailOf = async (assertion: FederatedAssertion, { kind, domains }: OfferedConnector) => {
+    const email = vouchedEmail(assertion, domains)
+    if (email === undefined || kind === 'sso') return email
+    return (await federation.byDomain(domainOf(email))) ? undefined : email
   }
 
   return {
@@ -116,7 +129,7 @@ export const createFederationRequests = (dependencies: FederationDependencies) =
         const identity = {
           ...{ connectorId, kind, target, subject, issuer, name, avatar, raw },
           syncProfile: connector.syncProfile,
-          email: vouchedEmail(assertion, connector.domains),
+          email: await emailOf(assertion, connector),
           phone: phoneVerified ? phone : undefined,
         }
         return { identity, connector }

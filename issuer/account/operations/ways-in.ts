@@ -9,9 +9,11 @@ const identifiers = { username: 'username', email: 'primary_email', phone: 'prim
 
 /** Whether this person has anything to begin a sign-in with. */
 const hasWayIn = async (trx: Transaction, row: UserRow, experience: SignInExperience): Promise<boolean> => {
-  const { signIn, passkeySignIn } = experience
+  const { signIn, passkeySignIn, socialSignInConnectorTargets, singleSignOnEnabled } = experience
   const { passkeys, email, phone } = (await availableFactors(queryOf(trx), row.id))!
-  if (Object.keys(row.identities).length > 0 || (await hasEnterpriseIdentity(trx, row.id))) return true
+  // At providers that the pages offer; the others let nobody in.
+  if (socialSignInConnectorTargets.some((target) => Object.hasOwn(row.identities, target))) return true
+  if (singleSignOnEnabled && (await hasEnterpriseIdentity(trx, row.id))) return true
   if (passkeySignIn.enabled && passkeys > 0) return true
   const isVerified = { username: false, email: email !== null, phone: phone !== null }
   return signIn.methods.some(

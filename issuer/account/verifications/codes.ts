@@ -10,7 +10,7 @@ import { codeKindOf } from '../../interaction/settings.ts'
 import { countMessage, takeBackCount } from '../../messages/limit-store.ts'
 import type { Refusal } from '../../messages/messages.ts'
 import { noLongerSignedIn } from '../change.ts'
-import { type AccountContext, type AccountPerson, holderOf } from '../person.ts'
+import type { AccountContext, AccountPerson } from '../person.ts'
 import { reauthenticationSeconds } from '../reauthentication.ts'
 import {
   beginVerification,
@@ -68,7 +68,10 @@ export const createCodeVerifications = ({
   const { query } = database
   const digestOf = (id: string, code: string) => hmac('verification-codes', id, code)
 
-  const isOwn = async ({ userId }: AccountPerson, { type, canonical }: Identifier): Promise<boolean> => {
+  const isOwn = async (
+    { userId }: AccountPerson,
+    { type, canonical }: Pick<Identifier, 'type' | 'canonical'>,
+  ): Promise<boolean> => {
     const own = type === 'username' ? undefined : await personAddress(query, userId, type)
     return own !== undefined && readIdentifier(own)?.canonical === canonical
   }
@@ -93,7 +96,7 @@ export const createCodeVerifications = ({
         channel: type === 'phone' ? ('sms' as const) : ('email' as const),
         ...{ to: canonical, ip: person.ip, userId: person.userId, request },
         // What strangers have sent there does not keep the owner from it.
-        ...(purpose === 'reauth' && { knownDevice: holderOf(person) }),
+        ...(purpose === 'reauth' && { knownDevice: person.sessionId }),
       }
       const permit = await messages.mayBeSent(query, asking)
       if (typeof permit === 'string') throw refusals[permit]()
@@ -126,15 +129,20 @@ export const createCodeVerifications = ({
       const { kind, purpose, data } = waiting
       const address = waiting.data.identifier
       const type = address.type === 'phone' ? 'phone' : 'email'
+      // Who it is, is said by an address only as long as it is theirs.
+      if (purpose === 'reauth' && !(await isOwn(person, { type, canonical: address.value })))
+        throw problem('verification_code.not_found')
       const asked = identifier && readAddress(identifier)
       if (asked && (asked.type !== type || asked.canonical !== address.value))
         throw problem(`verification_code.${type}_mismatch`)
       // Whoever guesses at an address that is nobody's here has no more tries for having many sessions.
-      const own = purpose === 'reauth' ? [holderOf(person)] : []
+      const own = purpose === 'reauth' ? [person.sessionId] : []
       const daily = hmac('message-limits', 'wrong codes', address.value, ...own)
       let why = problem('verification_code.code_mismatch')
       const attempt = {
         ...{ kind, account: holderKey(hmac, person), policy: lockoutPolicyOf(settings.experience()) },
+        // Whoever guesses the password here has an address of their own too.
+        isOfAnybody: purpose !== 'reauth',
         wrong: () => why,
       }
       return attempts.attempt(context, attempt, async () => {

@@ -11,7 +11,7 @@ import type { PasswordHasher } from '../../directory/users/password.ts'
 import type { Messages } from '../../messages/messages.ts'
 import type { LocaleOf } from '../../pages/index.ts'
 import type { VerificationAttempts } from '../attempts.ts'
-import { type AccountPerson, holderOf } from '../person.ts'
+import type { AccountPerson } from '../person.ts'
 
 export interface VerificationDependencies {
   database: Pick<Database, 'query' | 'transaction' | 'knex'>
@@ -30,6 +30,9 @@ export interface VerificationDependencies {
   now: () => Date
 }
 
-/** Failures count for one authorization, or one session: nobody is locked out of another by them. */
+/**
+ * Failures count for one sign-in, whichever of its tokens they came with: a browser gets any number of those. Nobody is
+ * locked out of another sign-in by them.
+ */
 export const holderKey = (hmac: Hmac, person: AccountPerson): Buffer =>
-  lockoutKeys(hmac).holder(person.userId, holderOf(person))
+  lockoutKeys(hmac).holder(person.userId, person.sessionId)

@@ -146,6 +146,27 @@ test('the last way in is not unlinked', async () => {
   })
 })
 
+test('an identity at a provider that the pages do not offer is no way in', async () => {
+  const verification = await shop.verify()
+  const { sql, api } = account.experience.issuer
+  await sql(`INSERT INTO user_sso_identities (id, user_id, provider_id, issuer, subject) VALUES ($1, $2, $3, $4, $5)`, [
+    newId(),
+    ada.id,
+    enterpriseId,
+    provider.issuer,
+    provider.person.sub,
+  ])
+  await sql(
+    `UPDATE users SET password_digest = NULL, password_algorithm = NULL, primary_phone = NULL,
+       identities = '{"gone": {"userId": "1"}}' WHERE id = $1`,
+    [ada.id],
+  )
+  await api('PATCH', '/sign-in-exp', { singleSignOnEnabled: false })
+  const removed = await shop.delete('/my-account/primary-email', { verification })
+  await api('PATCH', '/sign-in-exp', { singleSignOnEnabled: true })
+  expect(removed).toMatchObject({ status: 422, body: { code: 'user.last_sign_in_method_required' } })
+})
+
 test('people of an enterprise prove by it who they are; it is not linked here', async () => {
   const id = await confirm(shop, enterpriseId)
   expect(await link(shop, id, await shop.verify())).toMatchObject({ status: 404 })

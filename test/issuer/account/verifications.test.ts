@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type SignedInApplication, startAccount, type TestAccount } from '../../support/account.ts'
+import { parametersOf } from '../../support/code-flow.ts'
 import type { ExperiencePerson } from '../../support/experience.ts'
+import { request } from '../../support/issuer.ts'
 
 let account: TestAccount
 let ada: ExperiencePerson
@@ -148,6 +150,19 @@ describe('what proves nothing', () => {
     expect(await rename(shop, verificationId)).toMatchObject(denied)
   })
 
+  test('a code sent to an address that is no longer theirs', async () => {
+    const identifier = { type: 'email', value: ada.email }
+    const { body } = await shop.post('/verifications/verification-code', { identifier })
+    const code = await account.experience.codeTo(ada.email)
+    const { status } = await account.experience.issuer.api('PATCH', `/users/${ada.id}`, {
+      primaryEmail: `safe-${ada.id}@example.test`,
+    })
+    expect(status).toBe(200)
+    const verificationId = body.verificationRecordId
+    await shop.post('/verifications/verification-code/verify', { identifier, verificationId, code })
+    expect(await rename(shop, verificationId)).toMatchObject(denied)
+  })
+
   test('a factor that is not enabled', async () => {
     const { issuer } = account.experience
     const secret = await account.experience.addTotp(ada)
@@ -186,6 +201,37 @@ describe('guessing', () => {
       targets: [ada.username],
     })
     expect((await post({ password: ada.password })).status).toBe(201)
+  })
+
+  test('another token of the same sign-in gives no more guesses', async () => {
+    const { flow, client, issuer } = account.experience
+    const browser = flow.browser()
+    const tokenOf = async (code: string) => (await flow.redeem(client, code)).body.access_token as string
+    const tokens = [await tokenOf(await flow.signIn(browser, client, ada))]
+    tokens.push(await tokenOf(parametersOf(await flow.ask(browser, client, { prompt: 'none', scope: 'openid' })).code!))
+    const guess = (token: string, password: string) =>
+      request(`${issuer.urls[0]}/api/verifications/password`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ password }),
+      })
+    for (let count = 1; count < 10; count++) await guess(tokens[0]!, 'not the password')
+    expect((await guess(tokens[1]!, 'not the password')).body).toMatchObject(blocked.body)
+    expect(await guess(tokens[1]!, ada.password)).toMatchObject(blocked)
+    const targets = { targetType: 'User', targets: [ada.username] }
+    await issuer.api('POST', '/sentinel-activities/delete', targets)
+    expect((await guess(tokens[1]!, ada.password)).status).toBe(201)
+  })
+
+  test('what is proven of an address of the guesser gives no more guesses', async () => {
+    const identifier = { type: 'email', value: `eve-${ada.id}@example.test` }
+    for (let count = 1; count < 10; count++) await post(wrong)
+    const { body } = await shop.post('/verifications/verification-code', { identifier })
+    const code = await account.experience.codeTo(identifier.value)
+    const answer = { identifier, verificationId: body.verificationRecordId, code }
+    expect((await shop.post('/verifications/verification-code/verify', answer)).status).toBe(200)
+    expect(await post(wrong)).toMatchObject(blocked)
+    expect(await post({ password: ada.password })).toMatchObject(blocked)
   })
 
   test('no more than ten wrong passwords are looked at, however many come at once', async () => {

@@ -230,6 +230,26 @@ describe('T 105: an enterprise that speaks for a domain which is not its own', (
   })
 })
 
+describe('an address in the domain of an enterprise that a social provider tells', () => {
+  test('links nobody, is nobody’s, and lets nobody into an organization of its domain', async () => {
+    const victim = await federated.personWith(`cto${count}@corp.example`)
+    const { body: organization } = await federated.issuer.api('POST', '/organizations', { name: 'Corp' })
+    await federated.issuer.api('POST', `/organizations/${organization.id}/jit/email-domains`, {
+      emailDomain: 'corp.example',
+    })
+    await federated.configure({ socialSignIn: { automaticAccountLinking: true, skipRequiredIdentifiers: false } })
+    for (const email of [victim.email, `dismissed${count}@Corp.Example`]) {
+      federated.provider.person = { ...federated.provider.person, sub: `of ${email}`, email }
+      const claims = await federated.claimsOf(await federated.signIn(browser()))
+      expect(claims['sub']).not.toBe(victim.id)
+      expect((await federated.issuer.api('GET', `/users/${claims['sub']}`)).body.primaryEmail).toBe(null)
+    }
+    await federated.configure({ socialSignIn: { automaticAccountLinking: false, skipRequiredIdentifiers: false } })
+    expect(await federated.identitiesOf(victim.id)).toEqual([])
+    expect((await federated.issuer.api('GET', `/organizations/${organization.id}/users`)).body).toEqual([])
+  })
+})
+
 describe('T 106: an account that somebody made beforehand with the address of a victim', () => {
   test('is not linked by the address, even where addresses link', async () => {
     await federated.configure({ socialSignIn: { automaticAccountLinking: true, skipRequiredIdentifiers: false } })

@@ -9,8 +9,8 @@ export interface LockoutKeys {
   user(userId: string): Buffer
   /** Of an account, from a browser that it knows; `digest` as in `known_devices`. */
   device(userId: string, digest: Buffer): Buffer
-  /** Of an account, by somebody who has signed in: by authorization, or by session. */
-  holder(userId: string, holder: string): Buffer
+  /** Of an account, by somebody who has signed in: by session. */
+  holder(userId: string, sessionId: string): Buffer
   /** Of an account's second factors, wherever they are tried. */
   secondFactor(userId: string): Buffer
   /** Of codes to reset a password; of an account, or of an identifier that is nobody's. */
@@ -30,7 +30,7 @@ export const lockoutKeys = (hmac: Hmac): LockoutKeys => {
     identifier: (canonical) => key('identifier', canonical),
     user: (userId) => key('user', userId),
     device: (userId, digest) => key('device', userId, digest.toString('hex')),
-    holder: (userId, holder) => key('holder', userId, holder),
+    holder: (userId, sessionId) => key('holder', userId, sessionId),
     secondFactor: (userId) => key('second-factor', userId),
     recovery: (userIdOrIdentifier) => key('recovery', userIdOrIdentifier),
     address: (ip) => key('address', addressKey(ip)),

@@ -23,10 +23,10 @@ export const knownDevicesOf = (trx: Transaction, userIds: readonly string[]) =>
 const holders = statement(
   'lockout-holders',
   `SELECT user_id AS "userId", id FROM sessions WHERE user_id = ANY ($1::text[]) AND ended_at IS NULL
-   UNION ALL SELECT user_id, id FROM authorizations WHERE user_id = ANY ($1::text[]) AND ended_at IS NULL`,
+   UNION SELECT user_id, session_id FROM authorizations WHERE user_id = ANY ($1::text[]) AND ended_at IS NULL`,
 )
 
-/** The sessions and authorizations that have not ended. */
+/** The sessions that have not ended, or of which authorizations have not. */
 export const holdersOf = (trx: Transaction, userIds: readonly string[]) =>
   queryOf(trx)<{ userId: string; id: string }>(holders, [userIds])
 
