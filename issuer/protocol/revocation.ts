@@ -53,17 +53,16 @@ export const createRevocationEndpoint = (dependencies: RevocationDependencies) =
       payload: { ...origin, tokenId: token.jti, sessionId: token.sid ?? undefined },
     })
 
-  /** Ends the impersonation of the token, if it is of one: its event. The revocation is for the caller to write. */
+  /** Ends the impersonation of the token, if it is of one: the events. The revocations are for the caller to write. */
   const endImpersonation = async (
     query: Query,
     client: AuthenticatedClient,
     origin: RequestOrigin,
     sid: string | null | undefined,
   ): Promise<NewRevocation[]> => {
-    const ended = isImpersonationSid(sid) ? await endSession(query, sid, client.id) : undefined
-    if (!ended) return []
-    await recordingOf(query, origin).record(sessionEnded(ended))
-    return [sessionRevocation(ended)]
+    const ended = isImpersonationSid(sid) ? await endSession(query, sid, client.id) : []
+    for (const session of ended) await recordingOf(query, origin).record(sessionEnded(session))
+    return ended.map(sessionRevocation)
   }
 
   const revokeJwt = async (token: string, client: AuthenticatedClient, origin: RequestOrigin) => {

@@ -198,8 +198,10 @@ export const startTestIssuer = async (options: TestIssuerOptions = {}): Promise<
       instance,
     )
 
+  const factories = createFactories(test.database)
+
   return {
-    ...createFactories(test.database),
+    ...factories,
     url: first.url,
     urls,
     baseUrl: first.baseUrl,
@@ -215,8 +217,14 @@ export const startTestIssuer = async (options: TestIssuerOptions = {}): Promise<
     api,
     subjectToken,
     exchange,
-    actorToken: async (client, userId) =>
-      accessTokenOf(await exchange(client, await subjectToken(userId), { scope: 'openid' })),
+    async actorToken(client, userId) {
+      const token = accessTokenOf(await exchange(client, await subjectToken(userId), { scope: 'openid' }))
+      // What is opened with it ends with it: so that this never comes first.
+      await factories.sql(`UPDATE opaque_tokens SET expires_at = expires_at + interval '1 hour' WHERE user_id = $1`, [
+        userId,
+      ])
+      return token
+    },
     verify: async (jwt, audience) =>
       (await jwtVerify(jwt, keys, { issuer: `${first.baseUrl}/oidc`, audience, typ: 'at+jwt' })).payload,
     async close() {

@@ -74,7 +74,7 @@ export const accountImpersonationOperations = ({ query, change }: { query: Query
         const { userId } = context.person
         const ended = await endSessionOfSubject(mutation.trx, id, userId)
         mutation.note({ userId, details: { impersonationId: id } })
-        if (ended) return recordEnded(mutation, [ended])
+        if (ended.length > 0) return recordEnded(mutation, ended)
         if ((await findImpersonationsOf(queryOf(mutation.trx), userId, id)).length === 0) throw unknownId(id)
       }),
   }

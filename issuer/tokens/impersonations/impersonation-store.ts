@@ -120,14 +120,11 @@ const end = statement(
 )
 
 /**
- * Ends the session and the opaque token it may have. Undefined when it was not open. Of parallel calls one gets the
- * row.
+ * Ends the session, what was opened through it, and the opaque tokens that these may have. None when it was not open.
+ * Of parallel calls one gets the rows.
  */
-export const endSession = async (
-  transaction: Transaction,
-  id: string,
-  endedBy: string,
-): Promise<SessionRow | undefined> => (await queryOf(transaction)<SessionRow>(end, [id, endedBy]))[0]
+export const endSession = async (transaction: Transaction, id: string, endedBy: string): Promise<SessionRow[]> =>
+  withOpenedThrough(transaction, await queryOf(transaction)<SessionRow>(end, [id, endedBy]), endedBy)
 
 const endOfSubject = statement(
   'impersonation-end-of-subject',
@@ -143,7 +140,8 @@ export const endSessionOfSubject = async (
   transaction: Transaction,
   id: string,
   userId: string,
-): Promise<SessionRow | undefined> => (await queryOf(transaction)<SessionRow>(endOfSubject, [id, userId]))[0]
+): Promise<SessionRow[]> =>
+  withOpenedThrough(transaction, await queryOf(transaction)<SessionRow>(endOfSubject, [id, userId]), userId)
 
 // In the order of ids: two callers that end the same sessions lock them in the same order.
 const endOfUser = statement(
@@ -157,8 +155,12 @@ const endOfUser = statement(
 )
 
 /** Ends every open session in which the user is subject or actor. */
-export const endSessionsOfUser = (transaction: Transaction, userId: string, endedBy: string): Promise<SessionRow[]> =>
-  queryOf(transaction)<SessionRow>(endOfUser, [userId, endedBy])
+export const endSessionsOfUser = async (
+  transaction: Transaction,
+  userId: string,
+  endedBy: string,
+): Promise<SessionRow[]> =>
+  withOpenedThrough(transaction, await queryOf(transaction)<SessionRow>(endOfUser, [userId, endedBy]), endedBy)
 
 const endOfActors = statement(
   'impersonations-end-of-actors',
@@ -173,10 +175,29 @@ const endOfActors = statement(
    SELECT ${columns} FROM ended ORDER BY id`,
 )
 
-/** Ends what was opened by actors with these authorizations, or with any that came of these sessions of theirs. */
-export const endSessionsOfActors = (
+/**
+ * Ends what was opened by actors with these authorizations or impersonations, or with any authorization that came of
+ * these sessions of theirs.
+ */
+export const endSessionsOfActors = async (
   transaction: Transaction,
   actors: { authorizations: readonly string[]; sessions: readonly string[] },
   endedBy: string | undefined,
-): Promise<SessionRow[]> =>
-  queryOf(transaction)<SessionRow>(endOfActors, [actors.authorizations, actors.sessions, endedBy ?? null])
+): Promise<SessionRow[]> => {
+  const values = [actors.authorizations, actors.sessions, endedBy ?? null]
+  return withOpenedThrough(transaction, await queryOf(transaction)<SessionRow>(endOfActors, values), endedBy)
+}
+
+/**
+ * Those that have ended, with what was opened by their tokens as actor tokens, which ends too. A statement of its own:
+ * it sees what an exchange committed that the one before had to wait for.
+ */
+const withOpenedThrough = async (
+  transaction: Transaction,
+  ended: SessionRow[],
+  endedBy: string | undefined,
+): Promise<SessionRow[]> => {
+  if (ended.length === 0) return ended
+  const through = { authorizations: ended.map(({ id }) => id), sessions: [] }
+  return [...ended, ...(await endSessionsOfActors(transaction, through, endedBy))]
+}

@@ -10,7 +10,7 @@ export interface ImpersonationSession {
   subjectId: string
   actorId: string | undefined
   actorVia: ActorVia | undefined
-  /** The authorization that the actor's token came of. */
+  /** The authorization or the impersonation that the actor's token came of. */
   actorSid: string | undefined
   /** It ends with that, or with the session of it. */
   endsWithActor: boolean

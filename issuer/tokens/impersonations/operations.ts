@@ -98,7 +98,7 @@ export const sessionOperations = ({ database, mutate }: SessionDependencies) => 
   end: (sessionId: string, context: OperationContext): Promise<void> =>
     mutate(context, async (mutation) => {
       const ended = await endSession(mutation.trx, sessionId, context.caller.subject)
-      if (ended) return recordEnded(mutation, [ended])
+      if (ended.length > 0) return recordEnded(mutation, ended)
       if (!(await findSession(mutation.trx, sessionId))) throw unknownId(sessionId)
     }),
 })

@@ -1,5 +1,4 @@
 import { JwtError } from '../../../../platform/jwt/jwt-error.ts'
-import { isSignInSid } from '../../../../platform/jwt/sid.ts'
 import { maxActDepth, type VerifiedClaims } from '../../../../platform/jwt/verify.ts'
 import { type AccessTokenVerifier, type Act, cameFromPersonalAccessToken } from '../../../tokens/access-token.ts'
 import { isConfirmedBy } from '../../../tokens/dpop/confirmation.ts'
@@ -23,6 +22,9 @@ export type PresentedActor =
       fromPersonalAccessToken: boolean
       clientId: string | undefined
       cnf: unknown
+      access: 'read' | null
+      /** In seconds. */
+      expiresAt: number
       signIn: SignInFacts | undefined
       claims: VerifiedClaims
     }
@@ -37,8 +39,12 @@ export interface Actor {
   chain: string[]
   /** Whom the actor token was issued to. */
   clientId: string | undefined
-  /** The authorization that the actor token came of. */
+  /** The authorization or the impersonation that the actor token came of. */
   sid: string | undefined
+  /** In seconds: who acts through somebody else does so no longer than as that person. */
+  latestExpiry: number
+  /** `read`: the actor token only reads. */
+  access: 'read' | undefined
   /** How and when the actor signed in for it. */
   signIn: SignInFacts | undefined
 }
@@ -71,6 +77,8 @@ const presentJwt = async (actorToken: string, verifier: AccessTokenVerifier): Pr
     fromPersonalAccessToken: cameFromPersonalAccessToken(claims),
     clientId: claims.client_id,
     cnf: claims['cnf'],
+    access: claims['access'] === 'read' ? 'read' : null,
+    expiresAt: claims.exp,
     signIn: signInOf(claims),
     claims,
   }
@@ -113,8 +121,13 @@ const actorOf = (presented: PresentedActor, facts: ExchangeFacts, jkt: string | 
   if (chain.length > maxActDepth) throw refused('act_chain_too_deep')
   const { sessionId, clientId, signIn, fromPersonalAccessToken } = token
   const via = actorViaOf({ sid: sessionId, fromPersonalAccessToken })
-  const sid = sessionId && isSignInSid(sessionId) ? sessionId : undefined
-  return { id: actorId, via, act, chain, clientId, sid, signIn: signIn ?? undefined }
+  const latestExpiry = via === 'subject_token' ? token.expiresAt : Number.POSITIVE_INFINITY
+  return {
+    ...{ id: actorId, via, act, chain, clientId, latestExpiry },
+    sid: sessionId ?? undefined,
+    access: token.access ?? undefined,
+    signIn: signIn ?? undefined,
+  }
 }
 
 const onlySubjects = ({ sub, act }: Act): Act => (act ? { sub, act: onlySubjects(act) } : { sub })

@@ -9,8 +9,8 @@ import type { CheckedExchange } from './plan.ts'
 type Decided = 'scopes' | 'maxTtl' | 'access'
 
 /**
- * What policy and approval leave of the scopes and of the lifetime. Throws `access_denied`, or 503 when the policy is
- * broken.
+ * What policy, approval and an actor token that only reads leave of the scopes and of the lifetime. Throws
+ * `access_denied`, or 503 when the policy is broken.
  */
 export const askPolicy = (
   policy: ImpersonationPolicy,
@@ -22,7 +22,7 @@ export const askPolicy = (
   return {
     scopes: exchange.scopes.filter((name) => limits.every((names) => names.includes(name))),
     maxTtl: Math.min(maxTtl ?? Number.POSITIVE_INFINITY, approval?.maxTtl ?? Number.POSITIVE_INFINITY),
-    access: readOnly || approval?.readOnly ? 'read' : undefined,
+    access: readOnly || approval?.readOnly ? 'read' : exchange.actor?.access,
   }
 }
 

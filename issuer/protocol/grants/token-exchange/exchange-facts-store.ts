@@ -51,7 +51,9 @@ export interface ExchangeFacts {
   subjectCustomData: Record<string, unknown> | null
   subjectManagementScopes: string[] | null
 
-  opaqueActor: (OpaqueTokenFacts & { scope: string; signIn: SignInFacts | null }) | null
+  opaqueActor:
+    | (OpaqueTokenFacts & { scope: string; expiresAt: number; access: 'read' | null; signIn: SignInFacts | null })
+    | null
   actorSessionEnded: boolean | null
   actorId: string | null
   actorSuspended: boolean
@@ -161,7 +163,7 @@ const actorTokens: Record<Exclude<Kinds['actor'], 'none'>, TokenSql> = {
     // What came of an exchange says no more how the person signed in.
     columns: `CASE WHEN oa.digest IS NOT NULL THEN ${opaqueToken(
       'oa',
-      `'scope', oa.scope, 'signIn', (
+      `'scope', oa.scope, 'expiresAt', floor(extract(epoch FROM oa.expires_at)), 'access', oa.access, 'signIn', (
         SELECT json_build_object('acr', s.acr, 'authTime', floor(extract(epoch FROM s.authenticated_at)))
         FROM authorizations s WHERE s.id = oa.session_id AND NOT oa.is_exchanged)`,
     )} END AS "opaqueActor",

@@ -81,15 +81,18 @@ const consume = forEachKind((issued, locking, name) =>
     { ...issueColumns, ...(issued === 'opaque' && opaqueColumns), ...sessionColumns, ...firstEventColumns },
     (asked) => `WITH asked AS MATERIALIZED (SELECT * FROM ${asked}),
    ${livePeople(locking)},
-   -- What ends the actor's authorization ends this session too, or it is not opened.
+   -- What ends the actor's authorization or impersonation ends this session too, or it is not opened.
    signed_in AS MATERIALIZED (
      SELECT id FROM authorizations WHERE id = ANY (ARRAY(SELECT actor_sid FROM asked)) AND ended_at IS NULL
+     ORDER BY id FOR SHARE ${locking}),
+   acting AS MATERIALIZED (
+     SELECT id FROM impersonation_sessions WHERE id = ANY (ARRAY(SELECT actor_sid FROM asked)) AND ended_at IS NULL
      ORDER BY id FOR SHARE ${locking}),
    allowed AS (
      UPDATE subject_tokens SET consumed_at = now(), keeps_limits = true FROM asked
      WHERE digest = ANY (ARRAY(SELECT subject_token FROM asked)) AND digest = asked.subject_token
        AND consumed_at IS NULL AND subject_tokens.expires_at > now() AND ${areActive}
-       AND (asked.actor_sid IS NULL OR asked.actor_sid IN (SELECT id FROM signed_in))
+       AND (asked.actor_sid IS NULL OR asked.actor_sid IN (SELECT id FROM signed_in) OR asked.actor_sid IN (SELECT id FROM acting))
      RETURNING asked.*),
    session AS (
      INSERT INTO impersonation_sessions (id, subject_id, actor_id, actor_via, actor_sid, ends_with_actor,
@@ -249,7 +252,8 @@ export const recordExchange = (
 const status = statement(
   'exchange-status',
   `SELECT consumed_at IS NOT NULL AS consumed, expires_at <= now() AS expired,
-     EXISTS (SELECT FROM authorizations WHERE id = $2 AND ended_at IS NOT NULL) AS "actorSignedOut"
+     EXISTS (SELECT FROM authorizations WHERE id = $2 AND ended_at IS NOT NULL)
+       OR EXISTS (SELECT FROM impersonation_sessions WHERE id = $2 AND ended_at IS NOT NULL) AS "actorSignedOut"
    FROM subject_tokens WHERE digest = $1`,
 )
 

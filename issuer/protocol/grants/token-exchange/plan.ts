@@ -51,9 +51,9 @@ export const planExchange = (checked: CheckedExchange): PreparedExchange => {
   const { request, facts, subject, actor, resource, scopes, maxTtl, access } = checked
   const iat = toSeconds(issueTime(request.now, peopleRevokedUntil(facts.revocations ?? [])))
   const ttl = Math.min(resource?.accessTokenTtl ?? opaqueTokenTtl, maxTtl)
-  const exp = Math.min(iat + ttl, subject.latestExpiry)
+  const exp = Math.min(iat + ttl, subject.latestExpiry, actor?.latestExpiry ?? Number.POSITIVE_INFINITY)
   // The verifier allows our clocks a few seconds.
-  if (exp <= iat) throw refused('subject_token_expired')
+  if (exp <= iat) throw refused(exp === actor?.latestExpiry ? 'actor_token_invalid' : 'subject_token_expired')
   const expiresAt = new Date(exp * 1000)
   const jti = newTokenId()
   const scope = scopes.join(' ')
@@ -117,7 +117,7 @@ const newSession = (
   actorId: checked.actor?.id,
   actorVia: checked.actor?.via,
   actorSid: checked.actor?.sid,
-  endsWithActor: checked.endsWithActor,
+  endsWithActor: checked.endsWithActor || checked.actor?.via === 'subject_token',
   clientId: checked.request.client.id,
   creatorId,
   resource: checked.resource?.indicator,
