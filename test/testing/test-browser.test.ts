@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAuthenticator, createTestBrowser, createTestTime, SignInFailed } from '../../testing/index.ts'
-import { callback, type CodeFlow, createCodeFlow, type Person } from '../support/code-flow.ts'
+import { type CodeFlow, callback, createCodeFlow, type Person } from '../support/code-flow.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { createDeviceFlow } from '../support/device-flow.ts'
 import { startTestIssuer, type TestIssuer } from '../support/issuer.ts'
@@ -118,7 +118,10 @@ test('time passes for sessions and refresh tokens', async () => {
     const refreshed = await refresh(tokens.refresh_token!)
     expect(refreshed.status).toBe(200)
     await time.expireRefreshTokens(String(idToken?.['sid']))
-    expect(await refresh(refreshed.body.refresh_token)).toMatchObject({ status: 400, body: { reason: 'refresh_token_expired' } })
+    expect(await refresh(refreshed.body.refresh_token)).toMatchObject({
+      status: 400,
+      body: { reason: 'refresh_token_expired' },
+    })
 
     const later = await browser.signIn(application, of(person))
     await time.pass(7_200)
