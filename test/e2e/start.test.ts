@@ -220,7 +220,7 @@ describe('the command line', () => {
   })
 })
 
-/** The lines of docs/signing-in.md, in a folder beside the data. */
+/** The lines of docs/signing-in.md that go on from each other (`sh`, not `bash`), in a folder beside the data. */
 const documentedLines = async ({ checkout, dataDir, env }: Settings): Promise<string> => {
   const page = await readFile(join(checkout, 'docs', 'signing-in.md'), 'utf8')
   const lines = [...page.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, block]) => block).join('\n')

@@ -58,7 +58,8 @@ describe('each scope tells its claims and no other:', () => {
     'openid phone': { phone_number: '4930123456', phone_number_verified: true },
     'openid address': { address: { locality: 'London', street_address: '12 Square' } },
     'openid custom_data': { custom_data: { plan: 'gold' } },
-    'openid identities': { identities: {} },
+    // Of somebody that an application acts for, what is elsewhere is not told.
+    'openid identities': {},
     'openid roles': { roles: [] },
     'openid profile email': { ...profile, ...email },
   }
