@@ -4,10 +4,18 @@ import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 import { StartupError } from '../../platform/startup-error.ts'
 import { checkRules } from '../../policies/authoring/check.ts'
 import { PolicyError, shippedPolicies } from '../../policies/decide.ts'
-import { CompilerMissing, findOpa, issueLine, readSources, suppliedCapabilities } from '../../policies/engine/index.ts'
+import {
+  CompilerMissing,
+  compilePolicies,
+  findOpa,
+  issueLine,
+  readSources,
+  suppliedCapabilities,
+} from '../../policies/engine/index.ts'
 import { bundleFile } from '../../policies/origin.ts'
 import { inputSchemas } from '../../policies/schemas.ts'
 import { counted } from '../cli/counted.ts'
+import { demoRules, demoRulesFile } from '../demo/rules.ts'
 import { benchPolicies } from '../policy/bench.ts'
 import { bodyHints } from '../policy/body-hints.ts'
 import { buildBundle } from '../policy/build.ts'
@@ -128,6 +136,7 @@ const generate = async ({ opa, say, ...invocation }: Invocation): Promise<number
     await writeFile(join(shippedPolicies, name), `${JSON.stringify(content, null, 2)}\n`)
     say(`${name} changed; format it with "npm run format"`)
   }
+  await writeFile(demoRulesFile, await compilePolicies({ sources: await demoRules(), opa: binary }))
   return buildBundle({ ...invocation, path: shippedPolicies, opa, say })
 }
 

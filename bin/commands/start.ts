@@ -42,7 +42,7 @@ export const startCommand = async (args: readonly string[]): Promise<number> => 
     const bus = await openBus(service, { database, nats: own })
     const config = loadIssuerConfig(environment)
     const policy = {
-      path: own.POLICY_PATH,
+      path: own.POLICY_PATH ?? prepared?.rules,
       shadowPath: own.POLICY_SHADOW_PATH,
       units: own.POLICY_UNITS,
       opaBin: own.OPA_BIN,

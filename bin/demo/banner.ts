@@ -19,6 +19,7 @@ export const banner = (demo: DemoFile, { dataDir, adminUrl }: { dataDir: string;
       ['Gateway', `${data.gateway.clientId} : ${data.gateway.clientSecret}`],
       ['Bootstrap (every scope)', `${demo.bootstrap.clientId} : ${demo.bootstrap.clientSecret}`],
       ['User demo_customer', `id ${data.customer.id}, password ${data.customer.password}`],
+      ['User demo_private', `id ${data.privateCustomer.id}, password ${data.privateCustomer.password}`],
       ['User demo_agent', `id ${data.agent.id}, password ${data.agent.password}`],
       ['Webhook', `id ${data.webhook.id}, secret ${data.webhook.secret}`],
     ] as const)
@@ -26,7 +27,10 @@ export const banner = (demo: DemoFile, { dataDir, adminUrl }: { dataDir: string;
   return [
     'Surrogate is running, as a demo: its webhooks may go to this machine over plain http.',
     ...rows('Where things are', [
-      ['Web application', `${demo.webUrl}  (sign in as demo_customer, or create an account)`],
+      [
+        'Web application',
+        `${demo.webUrl}  (sign in as demo_customer, as demo_agent to act for customers, or create an account)`,
+      ],
       ['Gateway', demo.gatewayUrl],
       ['Token issuer', `${demo.issuerUrl}/oidc/.well-known/openid-configuration`],
       ['Management API', `${demo.issuerUrl}/api  (to read: ${demo.issuerUrl}/api/docs)`],

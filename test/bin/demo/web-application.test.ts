@@ -44,7 +44,10 @@ beforeEach(async () => {
 })
 afterEach(() => shop.close(0))
 
-const settings = () => ({ issuer: issuer.issuer, client, gatewayUrl: gateway.url, ordersResource: resource })
+const support = () => ({ role: 'Support', managementApi: `${issuer.baseUrl}/api`, backend: client })
+const settings = () => ({
+  ...{ issuer: issuer.issuer, client, support: support(), gatewayUrl: gateway.url, ordersResource: resource },
+})
 
 /** Of one person: what they see of the shop, and of the issuer. */
 const browsers = () => ({ shop: createBrowser(shop.url), issuer: createBrowser(issuer.baseUrl) })

@@ -2,6 +2,7 @@ import { chmod, copyFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
+import { demoRules, demoRulesFile } from '../../../bin/demo/rules.ts'
 import { silentLogger } from '../../../platform/logger.ts'
 import { decide, defaultEntrypoint, loadPolicies, shippedPolicies } from '../../../policies/decide.ts'
 import { CompilerMissing, PolicyError } from '../../../policies/engine/base/policy-error.ts'
@@ -20,9 +21,12 @@ const text = (value: string) => new TextEncoder().encode(value)
 const shippedFile = (name: string) => readFile(join(shippedPolicies, name))
 
 describe('the committed files (when one of these fails: "surrogate policy generate", then "npm run format")', () => {
-  test('bundle.tar.gz is what the compiler makes of the committed rules', async () => {
-    const sources = await readSources(shippedPolicies)
-    const committed = unpack(await shippedFile('bundle.tar.gz'))
+  test.each([
+    ['bundle.tar.gz', join(shippedPolicies, 'bundle.tar.gz'), () => readSources(shippedPolicies)],
+    ["the demo's rules.tar.gz", demoRulesFile, demoRules],
+  ])('%s is what the compiler makes of the committed rules', async (_name, file, sourcesOf) => {
+    const sources = await sourcesOf()
+    const committed = unpack(await readFile(file))
     const rebuilt = unpack(await compilePolicies({ sources, opa: await findOpa() }))
     expect([...committed.keys()].sort()).toEqual([...rebuilt.keys()].sort())
     for (const [name, content] of rebuilt) {
