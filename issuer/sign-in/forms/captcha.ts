@@ -1,9 +1,9 @@
+import { type Form, onlyValue } from '../../base/read-form.ts'
 import type { AddressType } from '../../interaction/code-proof.ts'
 import type { Interaction } from '../../interaction/interaction-store.ts'
 import type { InteractionOperations } from '../../interaction/operations.ts'
 import type { Visitor } from '../../interaction/visitor.ts'
 import type { CaptchaField } from '../../pages/index.ts'
-import { type Form, onlyValue } from './read-form.ts'
 
 interface Tested {
   operations: Pick<InteractionOperations, 'captchas'>

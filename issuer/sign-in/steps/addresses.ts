@@ -1,3 +1,4 @@
+import { onlyValue } from '../../base/read-form.ts'
 import type { AddressType } from '../../interaction/code-proof.ts'
 import type { InteractionNotice } from '../../interaction/interaction-state.ts'
 import type { ProofPurpose } from '../../interaction/proofs.ts'
@@ -11,7 +12,6 @@ import {
   type ProviderNotice,
 } from '../../pages/index.ts'
 import { sendingCaptchaOf } from '../forms/captcha.ts'
-import { onlyValue } from '../forms/read-form.ts'
 import { type CodeEntered, readAddress, sendCode, showCode, statusOf, submitCode, waitingCode } from './codes.ts'
 import { enterpriseOf, goToProvider } from './providers.ts'
 import { pageOf, type StepAnswer, type StepView } from './step.ts'

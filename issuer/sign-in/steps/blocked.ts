@@ -1,7 +1,7 @@
+import { onlyValue } from '../../base/read-form.ts'
 import { applicationLink } from '../../interaction/start-again.ts'
 import type { Reason } from '../../interaction/step.ts'
 import { type Block, blockedPage } from '../../pages/index.ts'
-import { onlyValue } from '../forms/read-form.ts'
 import { pageOf, type SignInStep, type StepView } from './step.ts'
 
 /** Where the application is. */

@@ -1,7 +1,7 @@
+import { onlyValue } from '../../base/read-form.ts'
 import { personAddress } from '../../interaction/person-store.ts'
 import { type CaptchaError, captchaPage } from '../../pages/index.ts'
 import { takeCaptcha } from '../forms/captcha.ts'
-import { onlyValue } from '../forms/read-form.ts'
 import { enterCode, sendToPerson, statusOf } from './codes.ts'
 import { clientOf, type SignInStep } from './step.ts'
 

@@ -1,3 +1,4 @@
+import { onlyValue } from '../../base/read-form.ts'
 import type { AttemptOutcome } from '../../interaction/attempts.ts'
 import type { AddressType, WaitingCode } from '../../interaction/code-proof.ts'
 import { type Identifier, readIdentifier } from '../../interaction/identifier.ts'
@@ -6,7 +7,6 @@ import type { ProofKindName, ProofPurpose } from '../../interaction/proofs.ts'
 import { allows, codeKindOf } from '../../interaction/settings.ts'
 import { type CodeError, codePage, type Page, type SendError } from '../../pages/index.ts'
 import { takeCaptcha } from '../forms/captcha.ts'
-import { onlyValue } from '../forms/read-form.ts'
 import { pageOf, type StepAnswer, type StepView } from './step.ts'
 
 /** The page for a code, which several steps have: what waits in the database says whether it is due. */

@@ -1,9 +1,9 @@
+import { onlyValue } from '../../base/read-form.ts'
 import { askedFor, asksForOrganizations } from '../../interaction/consent.ts'
 import { findConsentFacts, findMemberships } from '../../interaction/consent-facts-store.ts'
 import { findAccount } from '../../interaction/person-store.ts'
 import { newPerson, whoIsIt } from '../../interaction/situation.ts'
 import { consentPage } from '../../pages/index.ts'
-import { onlyValue } from '../forms/read-form.ts'
 import { clientOf, type SignInStep, type StepView } from './step.ts'
 
 /** What a third-party application may do; and whose device somebody signs in. */

@@ -1,3 +1,4 @@
+import { onlyValue } from '../../base/read-form.ts'
 import { isMfaMandatory } from '../../directory/sign-in-experience/sign-in-experience.ts'
 import { shortestPassword } from '../../directory/users/password-policy/policy.ts'
 import type { ProfileField } from '../../interaction/required-profile.ts'
@@ -11,7 +12,6 @@ import {
   type ProviderNotice,
   type UsernameError,
 } from '../../pages/index.ts'
-import { onlyValue } from '../forms/read-form.ts'
 import { maxPasswordBytes, pageOf, type StepAnswer, type StepView } from './step.ts'
 
 /** A user name and a password: a page of the steps that ask for them. */

@@ -1,3 +1,4 @@
+import { onlyValue } from '../../base/read-form.ts'
 import type { AttemptOutcome } from '../../interaction/attempts.ts'
 import { secondFactorNames, secondFactors } from '../../interaction/person-facts.ts'
 import { findAccount, personAddress } from '../../interaction/person-store.ts'
@@ -9,7 +10,6 @@ import {
   type PageFactor,
   secondFactorPage,
 } from '../../pages/index.ts'
-import { onlyValue } from '../forms/read-form.ts'
 import { addressTypeOf, reachable, resendSeconds, type Sent, sendToPerson, statusOf } from './codes.ts'
 import { provePasskey } from './passkeys.ts'
 import { clientOf, type SignInStep, type StepAnswer, type StepView } from './step.ts'

@@ -1,5 +1,5 @@
+import { onlyValue } from '../../base/read-form.ts'
 import { findAccount } from '../../interaction/person-store.ts'
-import { onlyValue } from '../forms/read-form.ts'
 import { type DetailsEntered, showDetails, submitDetails } from './details.ts'
 import type { SignInStep } from './step.ts'
 

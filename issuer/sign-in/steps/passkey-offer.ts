@@ -1,6 +1,6 @@
+import { onlyValue } from '../../base/read-form.ts'
 import { registrationCredential } from '../../directory/users/factors/index.ts'
 import { passkeyOfferPage } from '../../pages/index.ts'
-import { onlyValue } from '../forms/read-form.ts'
 import { ownerOf } from './new-factor.ts'
 import { passkeyAnswer } from './passkeys.ts'
 import { clientOf, type SignInStep } from './step.ts'

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
+import { onlyValue } from '../../base/read-form.ts'
 import { authenticationCredential } from '../../directory/users/factors/index.ts'
 import type { AttemptOutcome } from '../../interaction/attempts.ts'
-import { onlyValue } from '../forms/read-form.ts'
 import type { StepAnswer } from './step.ts'
 
 const parsed = (text: string): unknown => {

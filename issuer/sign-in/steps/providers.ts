@@ -1,6 +1,6 @@
+import { onlyValue } from '../../base/read-form.ts'
 import type { OfferedConnector } from '../../connectors/federation.ts'
 import type { PageProvider, ProviderNotice } from '../../pages/index.ts'
-import { onlyValue } from '../forms/read-form.ts'
 import type { StepAnswer, StepView } from './step.ts'
 
 /** The buttons of identity providers, which several steps have, and what came of pressing one. */

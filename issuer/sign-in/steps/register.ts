@@ -1,7 +1,7 @@
+import { onlyValue } from '../../base/read-form.ts'
 import type { AddressType } from '../../interaction/code-proof.ts'
 import type { ProfileField } from '../../interaction/required-profile.ts'
 import { blockedPage } from '../../pages/index.ts'
-import { onlyValue } from '../forms/read-form.ts'
 import { type AddressEntered, showAddress, submitAddress } from './addresses.ts'
 import { wayOnOf } from './blocked.ts'
 import { sendableTypes } from './codes.ts'

@@ -1,6 +1,6 @@
+import { onlyValue } from '../../base/read-form.ts'
 import { allows } from '../../interaction/settings.ts'
 import { blockedPage } from '../../pages/index.ts'
-import { onlyValue } from '../forms/read-form.ts'
 import { type AddressEntered, showAddress, submitAddress } from './addresses.ts'
 import { wayOnOf } from './blocked.ts'
 import { sendableTypes } from './codes.ts'

@@ -1,6 +1,6 @@
+import { onlyValue } from '../../base/read-form.ts'
 import { findAccount } from '../../interaction/person-store.ts'
 import { selectAccountPage } from '../../pages/index.ts'
-import { onlyValue } from '../forms/read-form.ts'
 import { clientOf, type SignInStep } from './step.ts'
 
 /** Whether to go on with the session that there is. */

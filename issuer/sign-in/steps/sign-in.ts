@@ -1,3 +1,4 @@
+import { onlyValue } from '../../base/read-form.ts'
 import type { AttemptOutcome } from '../../interaction/attempts.ts'
 import { readIdentifier } from '../../interaction/identifier.ts'
 import type { InteractionEventName, InteractionState } from '../../interaction/interaction-state.ts'
@@ -6,7 +7,6 @@ import { identifies } from '../../interaction/proofs.ts'
 import { allows, recoveryFactors } from '../../interaction/settings.ts'
 import { noAccountPage, type SignInError, signInPage } from '../../pages/index.ts'
 import { captchaOf, takeCaptcha } from '../forms/captcha.ts'
-import { onlyValue } from '../forms/read-form.ts'
 import {
   type CodeEntered,
   readAddress,

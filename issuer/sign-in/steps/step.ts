@@ -1,5 +1,6 @@
 import type { EventRequest } from '../../../events/outbox.ts'
 import type { Query } from '../../../platform/database/database.ts'
+import type { Form } from '../../base/read-form.ts'
 import type { SignInExperience } from '../../directory/sign-in-experience/sign-in-experience.ts'
 import type { InteractionState } from '../../interaction/interaction-state.ts'
 import type { Interaction } from '../../interaction/interaction-store.ts'
@@ -9,7 +10,6 @@ import type { Step } from '../../interaction/step.ts'
 import type { Visitor } from '../../interaction/visitor.ts'
 import type { Locale, Page, PageProblem } from '../../pages/index.ts'
 import type { FormToken } from '../forms/form-token.ts'
-import type { Form } from '../forms/read-form.ts'
 
 /** A step that is due, and what is known. */
 interface StepDue {

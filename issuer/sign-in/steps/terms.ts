@@ -1,5 +1,5 @@
+import { onlyValue } from '../../base/read-form.ts'
 import { termsPage } from '../../pages/index.ts'
-import { onlyValue } from '../forms/read-form.ts'
 import { clientOf, type SignInStep } from './step.ts'
 
 /** What has to be agreed to. */

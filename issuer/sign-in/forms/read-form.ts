@@ -1,1 +1,0 @@
-export { type Form, onlyValue, parseForm, readForm } from '../../base/read-form.ts'
