@@ -357,9 +357,11 @@ const table: Record<string, [send: () => Send, ...differences: Differences]> = {
     () =>
       ({ issuer }) =>
         request(`${issuer}/.well-known/openid-configuration`),
+    ['Only what works is told; what is left out means what we do.', '- member claim_types_supported'],
     [
-      'Only what works is told; what is left out means what we do.',
-      ...['claim_types_supported', 'dpop_signing_alg_values_supported'].map((name) => `- member ${name}`),
+      'RFC 8628 §4, OpenID Connect Back-Channel Logout §2: the peer is set up without both.',
+      ...['logout_session_supported', 'logout_supported'].map((name) => `+ member backchannel_${name}`),
+      '+ member device_authorization_endpoint',
     ],
     [
       'OpenID Connect Discovery §3, Initiating User Registration §3: what a client may ask for.',

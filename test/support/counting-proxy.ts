@@ -20,9 +20,10 @@ export interface CountingProxy {
   roundTrips: readonly RoundTrip[]
   /**
    * The next time that it is asked, PostgreSQL does it and answers, and the connection breaks before the answer is
-   * here. Resolves then.
+   * here. Resolves then. With `after`, the next time on a connection that asked for that since: other transactions end
+   * meanwhile.
    */
-  loseAnswer(roundTrip: RoundTrip): Promise<void>
+  loseAnswer(roundTrip: RoundTrip, options?: { after?: RoundTrip }): Promise<void>
   close(): Promise<void>
 }
 
@@ -37,7 +38,9 @@ export const startCountingProxy = async (
 ): Promise<CountingProxy> => {
   const roundTrips: RoundTrip[] = []
   const sockets = new Set<Socket>()
-  let losing: { roundTrip: RoundTrip; lost: () => void } | undefined
+  let losing:
+    | { roundTrip: RoundTrip; after: { roundTrip: RoundTrip; on?: number } | undefined; lost: () => void }
+    | undefined
   let connections = 0
   const server = createServer((client) => {
     connections += 1
@@ -61,7 +64,8 @@ export const startCountingProxy = async (
         roundTrips.push(roundTrip)
         onRoundTrip?.(roundTrip, { connection, isBehind: unanswered > 0 })
         unanswered += 1
-        if (losing?.roundTrip !== roundTrip) continue
+        if (losing?.after?.roundTrip === roundTrip) losing.after.on = connection
+        if (losing?.roundTrip !== roundTrip || (losing.after && losing.after.on !== connection)) continue
         breakOff = { after: unanswered, lost: losing.lost }
         losing = undefined
       }
@@ -94,9 +98,9 @@ export const startCountingProxy = async (
   return {
     connection: { ...target, host: '127.0.0.1', port: (server.address() as AddressInfo).port },
     roundTrips,
-    loseAnswer: (roundTrip) =>
+    loseAnswer: (roundTrip, { after } = {}) =>
       new Promise((lost) => {
-        losing = { roundTrip, lost }
+        losing = { roundTrip, after: after === undefined ? undefined : { roundTrip: after }, lost }
       }),
     close: () =>
       new Promise((resolve, reject) => {
