@@ -77,7 +77,7 @@ describe('with DATABASE_URL', { timeout: 90_000 }, () => {
     const hook = { name: 'Hook', events: ['User.Created'], config: { url: 'https://example.com', headers: { a: 'b' } } }
     expect((await issuer.api('POST', '/hooks', hook)).status).toBe(201)
     const withoutOld = await keys(['reencrypt'], { ...env, KEY_ENCRYPTION_KEY: fresh })
-    expect(withoutOld.output).toMatch(/^0 of 12 [\s\S]*signing_keys\.private_jwk[\s\S]*KEY_ENCRYPTION_KEY_PREVIOUS/)
+    expect(withoutOld.output).toMatch(/^0 of 13 [\s\S]*signing_keys\.private_jwk[\s\S]*KEY_ENCRYPTION_KEY_PREVIOUS/)
     expect(withoutOld.code).toBe(1)
 
     const done = await keys(['reencrypt'], {
@@ -88,7 +88,7 @@ describe('with DATABASE_URL', { timeout: 90_000 }, () => {
     expect(done).toEqual({
       code: 0,
       output:
-        '12 of 12 secrets were encrypted anew.\nAll secrets are under the current key; the previous one is not needed any more.\n',
+        '13 of 13 secrets were encrypted anew.\nAll secrets are under the current key; the previous one is not needed any more.\n',
     })
     expect((await keys(['rotate'], { ...env, KEY_ENCRYPTION_KEY: fresh })).code).toBe(0)
     const stranger = await keys(['rotate'], env)
