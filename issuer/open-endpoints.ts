@@ -255,7 +255,10 @@ export const openEndpoints = async (
   const notifier = createNotifier({ database, logger, channel: revocationChannel })
   onStop('revocation notifier', () => notifier.close())
   if (options.onRevocations) notifier.onNotify(options.onRevocations)
-  const logouts = startLogouts({ database, mint: createLogoutTokenMint({ keys, issuer }), envelope, now, logger })
+  const logouts = startLogouts({
+    ...{ database, envelope, now, logger },
+    tokens: createLogoutTokenMint({ keys, issuer }),
+  })
   // Whatever ends an authorization is in the feed too.
   notifier.onNotify(logouts.wake)
   onStop('logouts', () => logouts.close())

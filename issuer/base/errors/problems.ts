@@ -66,6 +66,7 @@ export const problems = {
   'application.secret_name_exists': [422, 'A secret with this name already exists.'],
   'application.device_flow_native_only': [422, 'Only a native application can use the device flow.'],
   'application.device_flow_not_changeable': [422, 'Whether an application uses the device flow never changes.'],
+  'application.algorithm_not_of_profile': [422, 'The security profile of the application has no such algorithm.'],
   'application.third_party_application_cannot_enable_token_exchange': [
     422,
     'A third-party application cannot use token exchange.',
