@@ -139,6 +139,7 @@ export const de = {
   accountNewEmail: 'Neue E-Mail-Adresse',
   accountNewPhone: 'Neue Telefonnummer',
   accountAddressSame: 'Das ist die, die Sie haben. Geben Sie eine andere ein.',
+  accountLastOwner: 'Sie sind der letzte Inhaber der Verwaltungskonsole. Machen Sie zuerst jemand anderen zum Inhaber.',
   accountLastWayIn: 'Das ist Ihre einzige Anmeldeart. Fügen Sie zuerst eine andere hinzu.',
   accountPasswordText:
     'Wählen Sie eines, das Sie sonst nirgends benutzen. Auf allen anderen Geräten werden Sie dann abgemeldet.',

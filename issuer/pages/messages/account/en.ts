@@ -136,6 +136,7 @@ export const en = {
   accountNewEmail: 'New email address',
   accountNewPhone: 'New phone number',
   accountAddressSame: 'This is the one that you have. Enter another one.',
+  accountLastOwner: 'You are the last owner of the administration console. Make somebody else an owner first.',
   accountLastWayIn: 'This is your only way to sign in. Add another one first.',
   accountPasswordText: 'Choose one that you use nowhere else. You are signed out on all other devices then.',
   accountPasswordNone: 'You have no password. You can choose one here.',

@@ -136,6 +136,7 @@ export const es = {
   accountNewEmail: 'Nueva dirección de correo',
   accountNewPhone: 'Nuevo número de teléfono',
   accountAddressSame: 'Es la que ya tiene. Introduzca otra.',
+  accountLastOwner: 'Es el último propietario de la consola de administración. Nombre antes a otra persona.',
   accountLastWayIn: 'Es su única forma de iniciar sesión. Añada otra primero.',
   accountPasswordText: 'Elija una que no use en ningún otro sitio. Se cerrará su sesión en los demás dispositivos.',
   accountPasswordNone: 'No tiene contraseña. Puede elegir una aquí.',

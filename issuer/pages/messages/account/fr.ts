@@ -139,6 +139,7 @@ export const fr = {
   accountNewEmail: 'Nouvelle adresse e-mail',
   accountNewPhone: 'Nouveau numéro de téléphone',
   accountAddressSame: 'C’est celle que vous avez. Saisissez-en une autre.',
+  accountLastOwner: 'Vous êtes le dernier propriétaire de la console d’administration. Nommez-en d’abord un autre.',
   accountLastWayIn: 'C’est votre seul moyen de connexion. Ajoutez-en d’abord un autre.',
   accountPasswordText:
     'Choisissez-en un que vous n’utilisez nulle part ailleurs. Vous serez déconnecté de tous les autres appareils.',

@@ -136,6 +136,7 @@ export const ja = {
   accountNewEmail: '新しいメールアドレス',
   accountNewPhone: '新しい電話番号',
   accountAddressSame: '現在のものと同じです。別のものを入力してください。',
+  accountLastOwner: 'あなたは管理コンソールの最後の所有者です。先に別の人を所有者にしてください。',
   accountLastWayIn: 'これは唯一のサインイン方法です。先に別の方法を追加してください。',
   accountPasswordText: 'ほかで使っていないものを選んでください。ほかのすべての端末からサインアウトします。',
   accountPasswordNone: 'パスワードがありません。ここで選べます。',
