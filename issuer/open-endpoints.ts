@@ -230,6 +230,7 @@ export const openEndpoints = async (
     clientAddress,
     limitClient: limits.managementRequestBy,
     idempotency: createIdempotency({ knex: database.knex, envelope }),
+    query: database.query,
     logger,
   })
   const authenticateClient = createAuthenticateClient({
