@@ -22,6 +22,7 @@ import { personalAccessTokensRoutes } from '../directory/personal-access-tokens/
 import { resourcesRoutes } from '../directory/resources/router.ts'
 import { roleAssignmentsRoutes } from '../directory/role-assignments/router.ts'
 import { rolesRoutes } from '../directory/roles/router.ts'
+import { searchRoutes } from '../directory/search/router.ts'
 import type { UserSessionDependencies } from '../directory/sessions/operations.ts'
 import { userSessionsRoutes } from '../directory/sessions/router.ts'
 import type { SignInExperienceDependencies } from '../directory/sign-in-experience/operations.ts'
@@ -75,6 +76,7 @@ const routers = [
   organizationRolesRoutes,
   organizationScopesRoutes,
   logsRoutes,
+  searchRoutes,
   impersonationRoutes,
   impersonationRequestsRoutes,
   impersonationSessionsRoutes,
