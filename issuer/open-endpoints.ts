@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { noMessages } from '../deliveries/messages/settings.ts'
+import { outcomesChannel } from '../deliveries/outcome-notice-store.ts'
 import { createNotifier } from '../events/notifier.ts'
 import { systemClock } from '../platform/clock.ts'
 import { createEnvelope } from '../platform/envelope.ts'
@@ -25,6 +26,7 @@ import type { ClaimsSandbox } from './claims/sandbox/sandbox.ts'
 import { createFederation } from './connectors/federation.ts'
 import { createEventFeed } from './directory/events/feed.ts'
 import { startReplayJob } from './directory/hooks/replay-job.ts'
+import { createNotices } from './directory/notices/notices.ts'
 import { createLastUse } from './directory/personal-access-tokens/last-use.ts'
 import { createSettings } from './directory/sign-in-experience/settings.ts'
 import { settingsChannel } from './directory/sign-in-experience/settings-revision-store.ts'
@@ -170,6 +172,10 @@ export const openEndpoints = async (
   onStop('replays of events', () => replayJob.close())
   const eventFeed = createEventFeed(database)
   onStop('event feed', () => eventFeed.close())
+  const outcomes = createNotifier({ database, logger, channel: outcomesChannel })
+  onStop('outcome notifier', () => outcomes.close())
+  const notices = createNotices({ feed: eventFeed, notifier: outcomes })
+  onStop('notices', () => notices.close())
   const impersonationNotices = startImpersonationNotices({
     ...{ database, feed: eventFeed, notifyOwner, logger },
     isOn: () => settings.experience().notifyImpersonation,
@@ -209,6 +215,7 @@ export const openEndpoints = async (
     baseUrl,
     replaysWaiting: replayJob.wake,
     eventFeed,
+    notices,
     claimsScripts,
     sandbox,
     keys,

@@ -12,6 +12,7 @@ import { consentsRoutes } from '../directory/consents/router.ts'
 import { type EventFeedDependencies, eventsRoutes } from '../directory/events/router.ts'
 import { type HookDependencies, hooksRoutes } from '../directory/hooks/router.ts'
 import { logsRoutes } from '../directory/logs/router.ts'
+import { type NoticeDependencies, noticesRoutes } from '../directory/notices/router.ts'
 import { type OneTimeTokenDependencies, oneTimeTokensRoutes } from '../directory/one-time-tokens/router.ts'
 import { jitRoutes } from '../directory/organizations/jit/router.ts'
 import { membersRoutes } from '../directory/organizations/members/members-router.ts'
@@ -48,6 +49,7 @@ export type RouteDependencies = UserDependencies &
   SessionDependencies &
   HookDependencies &
   EventFeedDependencies &
+  NoticeDependencies &
   UserSessionDependencies &
   ConsentDependencies &
   ClaimsRouteDependencies &
@@ -82,6 +84,7 @@ const routers = [
   impersonationSessionsRoutes,
   hooksRoutes,
   eventsRoutes,
+  noticesRoutes,
   claimsRoutes,
   keysRoutes,
   idTokenConfigRoutes,

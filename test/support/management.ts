@@ -15,6 +15,7 @@ import { createClaimsScriptStore } from '../../issuer/claims/claims-script-store
 import { createClaimsSandbox } from '../../issuer/claims/sandbox/sandbox.ts'
 import { createFederation } from '../../issuer/connectors/federation.ts'
 import { createEventFeed } from '../../issuer/directory/events/feed.ts'
+import { createNotices } from '../../issuer/directory/notices/notices.ts'
 import { createSettings } from '../../issuer/directory/sign-in-experience/settings.ts'
 import { createPasswordHasher } from '../../issuer/directory/users/password.ts'
 import { bootstrap } from '../../issuer/maintenance/bootstrap.ts'
@@ -135,6 +136,7 @@ export const startManagement = async (): Promise<ManagementTest> => {
       baseUrl,
       replaysWaiting() {},
       eventFeed,
+      notices: createNotices({ feed: eventFeed, notifier: { onNotify: () => () => {} } }),
       claimsScripts: createClaimsScriptStore(envelope),
       sandbox,
       keys,
