@@ -8,14 +8,18 @@ import { type VersionedEntity, versionedAt } from '../base/versions/entities.ts'
 import { type Counts, countConsequences, hasConsequences, hooksHearing } from '../directory/consequences-store.ts'
 
 /** What a deletion would mean. */
-export const consequences = z.object({
-  /** What ends with the record, and who loses something: by the names of the table in `docs/management-api.md`. */
-  counts: z.record(z.string(), z.number().int()),
-  /** How many events there would be of each type. */
-  events: z.record(z.string(), z.number().int()),
-  /** How many hooks would get one of them. */
-  hooks: z.number().int(),
-})
+export const consequences = z
+  .object({
+    /** What ends with the record, and who loses something: by the names of the table in `docs/management-api.md`. */
+    counts: z.record(z.string(), z.number().int()),
+    /** How many events there would be of each type. */
+    events: z.record(z.string(), z.number().int()),
+    /** How many hooks would get one of them. */
+    hooks: z.number().int(),
+  })
+  .meta({
+    examples: [{ counts: { users: 12, applications: 0, permissions: 3 }, events: { 'Role.Deleted': 1 }, hooks: 2 }],
+  })
 
 const asked = z.object({ dryRun: booleanText.default(false) })
 

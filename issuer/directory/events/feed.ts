@@ -21,8 +21,10 @@ export interface EventFeed {
   read(request: FeedRequest): Promise<FeedPage>
   /** The cursor behind everything that is shown now. */
   position(): Promise<number>
-  /** That there are events behind a cursor, up to `upTo`. Throws 410 `events.cursor_expired` as `read`. */
-  heads(request: Required<Pick<FeedRequest, 'limit'>> & { after: number }): Promise<HeadsPage>
+  /** Whether a reader can go on behind this cursor and has missed nothing. */
+  keeps(after: number): Promise<boolean>
+  /** What stands behind a cursor that is kept, up to where `position` or `read` came last. */
+  heads(after: number, limit: number): Promise<HeadsPage>
   /** Answers everybody who waits. */
   close(): void
 }
@@ -98,15 +100,18 @@ export const createEventFeed = ({ query }: { query: Query }): EventFeed => {
     }
   }
 
-  const start = async ({ after, since }: Pick<FeedRequest, 'after' | 'since'>): Promise<number> => {
-    if (after === undefined) return since === undefined ? 0 : cursorBefore(query, since)
-    if (after < (await removedUpTo(query)))
-      throw problem('events.cursor_expired', { detail: 'Events after it were removed for their age.' })
+  /** Why a reader cannot go on behind this cursor. */
+  const refusalOf = async (after: number): Promise<string | undefined> => {
+    if (after < (await removedUpTo(query))) return 'Events after it were removed for their age.'
     // A backup was restored: what comes now has numbers that this reader has seen on others.
-    if (after > (await lastSeqGiven(query)))
-      throw problem('events.cursor_expired', {
-        detail: 'There are no events up to it: the database is an older one.',
-      })
+    if (after > (await lastSeqGiven(query))) return 'There are no events up to it: the database is an older one.'
+    return undefined
+  }
+
+  const start = async ({ after, since }: FeedRequest): Promise<number> => {
+    if (after === undefined) return since === undefined ? 0 : cursorBefore(query, since)
+    const detail = await refusalOf(after)
+    if (detail !== undefined) throw problem('events.cursor_expired', { detail })
     return after
   }
 
@@ -135,11 +140,10 @@ export const createEventFeed = ({ query }: { query: Query }): EventFeed => {
       await awaitMark()
       return highWaterMark
     },
-    async heads({ after, limit }) {
-      const from = await start({ after })
-      await awaitMark()
-      const upTo = Math.max(highWaterMark, from)
-      const found = upTo > from ? await readHeads(query, { after: from, upTo, limit }) : []
+    keeps: async (after) => (await refusalOf(after)) === undefined,
+    async heads(after, limit) {
+      const upTo = Math.max(highWaterMark, after)
+      const found = upTo > after ? await readHeads(query, { after, upTo, limit }) : []
       const more = found.length === limit
       return { heads: found, cursor: more ? found.at(-1)!.seq : upTo, more, upTo }
     },

@@ -1,7 +1,6 @@
 import { type HookOutcome, readOutcomes } from '../../../deliveries/outcome-notice-store.ts'
 import type { EventHead } from '../../../events/feed-store.ts'
 import type { Notifier } from '../../../events/notifier.ts'
-import { AppError } from '../../../platform/problem.ts'
 import { createWakeUp, pause, type WakeUp } from '../../../platform/wake-up.ts'
 import { overloaded } from '../../base/errors/problems.ts'
 import type { ServerSentEvent } from '../../base/route.ts'
@@ -23,7 +22,7 @@ export interface Notices {
 }
 
 export interface NoticesOptions {
-  feed: Pick<EventFeed, 'heads' | 'position'>
+  feed: Pick<EventFeed, 'heads' | 'keeps' | 'position'>
   /** On `outcomesChannel`. */
   notifier: Pick<Notifier, 'onNotify'>
   /** How often one look serves all who listen, in ms. Default 250. */
@@ -128,7 +127,10 @@ interface Following {
 
 async function* follow(following: Following): AsyncGenerator<ServerSentEvent | undefined> {
   const { feed, listener, after, stillAllowed, signal, heartbeatMs, recheckMs } = following
-  let cursor = after ?? (await feed.position())
+  let cursor = await feed.position()
+  const canGoOn = after !== undefined && cursor - after <= mostBehind && (await feed.keeps(after))
+  if (after !== undefined && !canGoOn) yield { id: String(cursor), event: 'gap', data: {} }
+  if (canGoOn) cursor = after
   yield { id: String(cursor), event: 'ready', data: {} }
   let [toldAt, checkedAt] = [performance.now(), performance.now()]
   while (!signal.aborted) {
@@ -136,11 +138,11 @@ async function* follow(following: Following): AsyncGenerator<ServerSentEvent | u
       if (!(await stillAllowed())) return yield { event: 'end', data: { reason: 'token' } }
       checkedAt = performance.now()
     }
-    const page = await headsAfter(feed, cursor)
+    const page = await feed.heads(cursor, pageSize)
     const outcomes = [...listener.outcomes.values()]
     listener.outcomes.clear()
-    if (page === undefined) {
-      cursor = await feed.position()
+    if (page.upTo - cursor > mostBehind) {
+      cursor = page.upTo
       yield { id: String(cursor), event: 'gap', data: {} }
       continue
     }
@@ -155,16 +157,5 @@ async function* follow(following: Following): AsyncGenerator<ServerSentEvent | u
       toldAt = now
     }
     if (!page.more) await listener.wakeUp.wait(Math.min(recheckMs, heartbeatMs), signal)
-  }
-}
-
-/** Undefined: they are gone, or there are too many. */
-const headsAfter = async (feed: NoticesOptions['feed'], after: number) => {
-  try {
-    const page = await feed.heads({ after, limit: pageSize })
-    return page.upTo - after > mostBehind ? undefined : page
-  } catch (error) {
-    if (error instanceof AppError && error.code === 'events.cursor_expired') return undefined
-    throw error
   }
 }

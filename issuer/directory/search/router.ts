@@ -17,7 +17,12 @@ const scopes = {
 const kinds = Object.keys(scopes) as [SearchedKind, ...SearchedKind[]]
 
 const query = z.object({
-  q: z.string().trim().min(3).max(128).describe('A text that stands somewhere in a record, in any case, or an id.'),
+  q: z
+    .string()
+    .trim()
+    .min(3)
+    .max(128)
+    .meta({ description: 'A text that stands somewhere in a record, in any case, or an id.', examples: ['acme'] }),
   limit: z
     .string()
     .regex(/^(?:[1-9]|1\d|20)$/, 'must be a number from 1 to 20')
@@ -26,21 +31,30 @@ const query = z.object({
     .optional(),
 })
 
-export const searchAnswer = z.object({
-  /** Those with this id, user name or address first. */
-  results: z.array(
-    z.object({
-      kind: z.enum(kinds),
-      id: z.string(),
-      name: z.string().nullable(),
-      /** One fact that tells it from its like: address, type, indicator, description, URL. */
-      detail: z.string().nullable(),
-      isExact: z.boolean(),
-    }),
-  ),
-  /** The kinds that this caller may read; no others were searched. */
-  kinds: z.array(z.enum(kinds)),
-})
+export const searchAnswer = z
+  .object({
+    /** Those with this id, user name or address first. */
+    results: z.array(
+      z.object({
+        kind: z.enum(kinds),
+        id: z.string(),
+        name: z.string().nullable(),
+        /** One fact that tells it from its like: address, type, indicator, description, URL. */
+        detail: z.string().nullable(),
+        isExact: z.boolean(),
+      }),
+    ),
+    /** The kinds that this caller may read; no others were searched. */
+    kinds: z.array(z.enum(kinds)),
+  })
+  .meta({
+    examples: [
+      {
+        results: [{ kind: 'organization', id: 'o3y7u1i5o9p3', name: 'Acme', detail: null, isExact: false }],
+        kinds: ['organization', 'hook'],
+      },
+    ],
+  })
 
 export const searchRoutes = ({ database: { knex } }: Pick<ManagementDependencies, 'database'>): Route[] => [
   route({
