@@ -1,7 +1,8 @@
 import { JwtError } from '../../platform/jwt/jwt-error.ts'
 import { AppError } from '../../platform/problem.ts'
+import { consoleClientId } from '../base/console-roles.ts'
 import { OAuthError, problem } from '../base/errors/problems.ts'
-import type { Caller } from '../base/route.ts'
+import type { Caller, CallingPerson } from '../base/route.ts'
 import { fitsScheme } from '../tokens/dpop/confirmation.ts'
 import { invalidToken, type PresentedToken } from '../tokens/dpop/presented-token.ts'
 import { dpopChallenge } from '../tokens/dpop/proofs.ts'
@@ -13,6 +14,8 @@ export interface ManagementClaims {
   scope?: string | undefined
   aud?: string | readonly string[] | undefined
   cnf?: unknown
+  sid?: string | undefined
+  auth_time?: unknown
 }
 
 /**
@@ -32,6 +35,13 @@ const isRefusal = (error: unknown) =>
 
 const intended = ({ aud }: ManagementClaims, indicators: readonly string[]) =>
   (typeof aud === 'string' ? [aud] : (aud ?? [])).some((audience) => indicators.includes(audience))
+
+/** Without a time nobody has proven anything lately. */
+const personOf = (userId: string, { sid, auth_time: authTime }: ManagementClaims): CallingPerson => ({
+  userId,
+  sid,
+  authTime: typeof authTime === 'number' ? authTime : 0,
+})
 
 /** From an access token to the caller; every failure is 401. */
 export const createAuthenticate =
@@ -60,5 +70,6 @@ export const createAuthenticate =
       subject: claims.sub,
       clientId: claims.client_id ?? claims.sub,
       scopes: new Set(claims.scope?.split(' ').filter(Boolean)),
+      ...(claims.client_id === consoleClientId && { person: personOf(claims.sub, claims) }),
     }
   }

@@ -13,6 +13,8 @@ export const managementScopes = {
   organizations: 'Organizations, their members, roles and permissions',
   applications: 'Applications and their secrets',
   hooks: 'Webhooks, their signing keys and deliveries',
+  'sign-in':
+    'How people sign in: its settings, pages and pictures, connectors, the account pages and lengths of sessions',
   impersonation: 'Subject tokens and impersonation sessions',
   keys: 'Signing keys of the issuer',
   claims: 'Scripts that add claims to access tokens, and which claims ID tokens have',

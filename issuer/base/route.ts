@@ -111,12 +111,23 @@ export interface JoinedTransaction {
   afterCommit(work: () => void): void
 }
 
+/** A person who calls the Management API, through the console. */
+export interface CallingPerson {
+  userId: string
+  /** The authorization that the token came of. */
+  sid: string | undefined
+  /** When they last proved who they are, in seconds. */
+  authTime: number
+}
+
 /** Who calls the Management API: the verified access token. */
 export interface Caller {
   /** `sub`: the application of a machine-to-machine token. */
   subject: string
   clientId: string
   scopes: ReadonlySet<string>
+  /** Absent: a machine. */
+  person?: CallingPerson | undefined
 }
 
 /** `status` overrides the route's (a PUT that may create). */

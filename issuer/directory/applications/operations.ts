@@ -29,6 +29,7 @@ import {
   lockApplication,
   updateApplication,
 } from './application-store.ts'
+import { refuseConsole } from './refuse-console.ts'
 import { defaultSecretName } from './secret.ts'
 import { storeSecret } from './secret-operations.ts'
 
@@ -51,6 +52,7 @@ export const applicationOperations = ({
   const lockFor = async (trx: Knex, caller: Caller, id: string, unknown = unknownId) => {
     const row = requireFound(await lockApplication(trx, id), id, unknown)
     await refuseEscalation(caller, () => managementScopesOfApplications(trx, indicators, [id]))
+    refuseConsole(id)
     return row
   }
 

@@ -86,7 +86,13 @@ export const applicationsRoutes = (dependencies: ApplicationDependencies): Route
       body: applicationPatch,
       status: 200,
       response: application,
-      problems: ['entity.value_too_long', 'entity.not_exists_with_id', 'entity.invalid_input', ...typeProblems],
+      problems: [
+        'entity.value_too_long',
+        'entity.not_exists_with_id',
+        'entity.invalid_input',
+        'application.console_not_changeable',
+        ...typeProblems,
+      ],
       handle: async (context) => ({ body: await applications.update(context, context.params.id, context.body) }),
     }),
     route({
@@ -97,7 +103,7 @@ export const applicationsRoutes = (dependencies: ApplicationDependencies): Route
       scope: 'applications',
       params,
       status: 204,
-      problems: ['entity.not_found'],
+      problems: ['entity.not_found', 'application.console_not_changeable'],
       handle: (context) => applications.delete(context, context.params.id),
     }),
     route({
@@ -110,7 +116,7 @@ export const applicationsRoutes = (dependencies: ApplicationDependencies): Route
       body: jsonObject,
       status: 200,
       response: jsonObject,
-      problems: ['entity.value_too_long', 'entity.not_exists_with_id'],
+      problems: ['entity.value_too_long', 'entity.not_exists_with_id', 'application.console_not_changeable'],
       handle: async (context) => ({
         body: await applications.mergeCustomData(context, context.params.id, context.body),
       }),
@@ -138,7 +144,12 @@ export const applicationsRoutes = (dependencies: ApplicationDependencies): Route
       body: newSecret,
       status: 201,
       response: createdSecret,
-      problems: ['entity.not_exists_with_id', 'application.secret_name_exists', 'entity.db_constraint_violated'],
+      problems: [
+        'entity.not_exists_with_id',
+        'application.secret_name_exists',
+        'application.console_not_changeable',
+        'entity.db_constraint_violated',
+      ],
       handle: async (context) => ({ body: await secrets.create(context, context.params.id, context.body) }),
     }),
     route({
