@@ -55,7 +55,7 @@ export interface IssuerConfig {
   messages?: MessageConfig | undefined
 }
 
-const baseUrl = setting
+export const baseUrl = setting
   .url('http:', 'https:')
   .refine((url) => new URL(url).pathname === '/' && !/[?#]/.test(url), 'must have no path, query or fragment')
   .transform((url) => new URL(url).origin)

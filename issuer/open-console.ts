@@ -4,12 +4,21 @@ import type { Envelope } from '../platform/envelope.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { RequestOrigin } from './base/client-address.ts'
 import { consoleClientId } from './base/console-roles.ts'
+import { createCookies } from './base/cookies.ts'
 import { OAuthError } from './base/errors/problems.ts'
+import type { Hmac } from './base/hmac-keys-store.ts'
+import type { Mutate } from './base/mutate.ts'
 import { type ConsoleEndpoint, createConsoleEndpoint } from './console/console-endpoint.ts'
 import { createConsoleCookies } from './console/cookies.ts'
 import { createConsoleFiles } from './console/files.ts'
 import { type ConsoleClient, type ConsoleTokens, createConsoleSessions } from './console/sessions.ts'
+import { createSetupCalls } from './console/setup.ts'
 import { createConsoleSignIn } from './console/sign-in.ts'
+import type { Settings } from './directory/sign-in-experience/settings.ts'
+import { createFactors, relyingPartyOf } from './directory/users/factors/index.ts'
+import type { PasswordHasher } from './directory/users/password.ts'
+import type { PasswordRules } from './directory/users/password-policy/password-rules.ts'
+import { createVisitorOf } from './interaction/visitor.ts'
 import { createSignOut } from './protocol/end-session/sign-out.ts'
 import type { IssueTokens } from './protocol/issue-tokens.ts'
 import type { AccessTokenVerifier } from './tokens/access-token.ts'
@@ -18,6 +27,11 @@ import { grantTypes } from './tokens/grant-types.ts'
 export interface ConsoleDependencies {
   database: Database
   envelope: Envelope
+  hmac: Hmac
+  mutate: Mutate
+  passwords: PasswordHasher
+  passwordRules: PasswordRules
+  settings: Settings
   /** The publisher of the outbox. */
   events: { wake(): void }
   issueTokens: IssueTokens
@@ -30,18 +44,22 @@ export interface ConsoleDependencies {
   /** Of a listener of its own. */
   port: number | undefined
   originOf(request: IncomingMessage): RequestOrigin
+  /** Whether what its headers tell of the client is believed. */
+  isFromProxy(request: IncomingMessage): boolean
   now(): Date
   logger: Logger
 }
 
 /** The administration console, as a client of the issuer in the issuer's own process. */
 export const openConsole = (dependencies: ConsoleDependencies): ConsoleEndpoint => {
-  const { database, envelope, events, folder, baseUrl, consoleUrl, port, originOf, now, logger } = dependencies
+  const { database, envelope, hmac, mutate, passwords, passwordRules, settings, events, folder } = dependencies
+  const { baseUrl, consoleUrl, port, originOf, isFromProxy, now, logger } = dependencies
   const indicator = `${baseUrl}/api`
   const client = createConsoleClient(dependencies, indicator)
   const cookies = createConsoleCookies({ secure: consoleUrl.startsWith('https:'), port })
   const sessions = createConsoleSessions({ database, envelope, client, indicator })
   const signOut = createSignOut({ database, events, logger })
+  const issuerCookies = createCookies({ secure: baseUrl.startsWith('https:') })
   return createConsoleEndpoint({
     sessions,
     cookies,
@@ -57,7 +75,14 @@ export const openConsole = (dependencies: ConsoleDependencies): ConsoleEndpoint 
         wasAsked: false,
         origin,
       }),
-    calls: {},
+    calls: createSetupCalls({
+      ...{ database, mutate, passwords, passwordRules, settings, cookies, client, sessions, baseUrl, consoleUrl },
+      factors: createFactors({ envelope, hmac }),
+      relyingParty: relyingPartyOf(baseUrl, [consoleUrl]),
+      sessionLimits: settings.session,
+      visitorOf: createVisitorOf({ cookies: issuerCookies, originOf, isFromProxy }),
+      issuerCookies,
+    }),
     baseUrl,
     consoleUrl,
     originOf,

@@ -268,6 +268,8 @@ export const openEndpoints = async (
             now,
             logger,
           },
+          ...{ hmac, mutate, passwords, passwordRules, settings },
+          isFromProxy: createIsFromProxy(config.trustedProxies),
           folder: options.console?.folder,
           port: consoleSettings.port,
         })

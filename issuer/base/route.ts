@@ -93,7 +93,7 @@ export interface RouteContext<Params, QueryString, Body, Asked = Page | undefine
 export interface OperationContext {
   operationId: string
   /** Before the operation in the audit trail. Default: `Management`. */
-  auditArea?: 'Management' | 'Account' | undefined
+  auditArea?: 'Management' | 'Account' | 'Console' | undefined
   caller: Caller
   /** What events say of the request that caused them. */
   request: EventRequest

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { Logger } from '../../platform/logger.ts'
 import type { RequestOrigin } from '../base/client-address.ts'
-import { type ConsoleRoleName, consoleRoles } from '../base/console-roles.ts'
 import { errorAnswer } from '../base/errors/error-answer.ts'
 import { problem } from '../base/errors/problems.ts'
 import type { ConsoleCookies } from './cookies.ts'
@@ -10,6 +9,7 @@ import type { ConsoleFile, ConsoleFiles } from './files.ts'
 import { consoleHeaders, noticeHeaders, shellHeaders } from './headers.ts'
 import { noticePage } from './notice-page.ts'
 import { requireOwnPage } from './request-guard.ts'
+import { roleNameOf } from './role-name.ts'
 import type { ConsoleSession, EndedConsoleSession } from './session-store.ts'
 import type { ConsoleSessions } from './sessions.ts'
 import type { ConsoleSignIn, Redirect, Refused } from './sign-in.ts'
@@ -45,10 +45,6 @@ export type ConsoleCall = (
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
   version: string
 }
-
-const roleNames = new Map<string, string>(
-  (Object.keys(consoleRoles) as ConsoleRoleName[]).map((name) => [consoleRoles[name].id, name]),
-)
 
 const notices = {
   unknown: {
@@ -200,7 +196,7 @@ export const createConsoleEndpoint = (dependencies: ConsoleEndpointDependencies)
 
 const sessionBody = ({ user, roles, scopes, authTime, expiresAt }: ConsoleSession, baseUrl: string) => ({
   user,
-  roles: roles.map((id) => roleNames.get(id)),
+  roles: roles.map(roleNameOf),
   scopes,
   authTime,
   expiresAt,
