@@ -60,7 +60,7 @@ const floors: Record<string, readonly (readonly string[])[]> = {
   ],
   issuer: [
     ['api', 'maintenance'],
-    ['protocol', 'sign-in', 'account'],
+    ['protocol', 'sign-in', 'account', 'console'],
     ['interaction'],
     ['claims', 'pages', 'captcha', 'connectors', 'messages'],
     ['directory'],
