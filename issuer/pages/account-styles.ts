@@ -43,6 +43,7 @@ section h2 { font-size: 18px; line-height: 1.3; }
 .entry .choice { color: var(--text); }
 .badge { display: inline-block; padding: 1px 10px; border-radius: 20px; background: var(--tint); color: var(--main); font-size: 13px; font-weight: 600; }
 h2 .badge { margin-inline-start: 8px; }
+p > .badge { margin-bottom: 6px; }
 .first { margin-top: 24px; padding: 16px 20px; border-radius: 12px; background: var(--tint); }
 .first .actions { margin-top: 12px; }
 .frame .actions { justify-content: start; grid-template-columns: minmax(0, max-content); }
