@@ -4,6 +4,7 @@ import type { IssuerConfig } from '../../issuer/config.ts'
 import { inviteFirstOwner } from '../../issuer/console/invitations.ts'
 import { startIssuer } from '../../issuer/main.ts'
 import type { Database } from '../../platform/database/database.ts'
+import { consoleFolder } from '../cli/console-folder.ts'
 import type { Service } from '../cli/serve.ts'
 import { openImpersonationPolicies, openSignInShadow } from './impersonation-policies.ts'
 
@@ -45,6 +46,7 @@ export const openIssuer = async (
     database,
     events: publisher,
     onRevocations: bus.hintRevocations,
+    console: { folder: config.console?.isOn === false ? undefined : await consoleFolder() },
     ...(policies && { policies }),
     ...(signInShadow && { signInShadow }),
   })
