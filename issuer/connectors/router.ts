@@ -89,6 +89,7 @@ export const connectorsRoutes = (dependencies: ConnectorDependencies): Route[] =
         'connector.target_not_allowed',
         'connector.provider_unavailable',
         'connector.can_not_modify_target',
+        'connector.has_identities',
       ],
       handle: async (context) => ({
         body: toConnector(await connectors.update(context, context.params.id, context.body)),
