@@ -3,6 +3,25 @@ import { problem } from '../../base/errors/problems.ts'
 import { onlyRow } from '../../base/only-row.ts'
 import type { IdentityProvider } from './identity-provider-store.ts'
 
+const foreign = statement(
+  'identity-provider-foreign-identities',
+  `SELECT count(*) AS count FROM user_identities i JOIN users u ON u.id = i.user_id
+   WHERE i.target = $1 AND u.identities -> $1 -> 'details' -> 'rawData' ->> 'iss' <> $2`,
+)
+
+/**
+ * Throws 422 when people are known at the target by what another issuer told: of a connector that was deleted, whose
+ * subjects would be somebody else's here.
+ */
+export const refuseForeign = async (query: Query, { target, config }: IdentityProvider): Promise<void> => {
+  if (config.issuer === undefined) return
+  refuseAny(onlyRow(await query<{ count: number | string }>(foreign, [target, config.issuer])))
+}
+
+const refuseAny = ({ count }: { count: number | string }): void => {
+  if (Number(count) > 0) throw problem('connector.has_identities', { data: { identities: Number(count) } })
+}
+
 /** Where a connector leads. Its subjects are somebody else elsewhere. */
 export const originOf = ({ config }: Pick<IdentityProvider, 'config'>): string => {
   const { issuer, endpoint, cloudInstance } = config
@@ -25,6 +44,5 @@ export const keepOrigin = async (
   config: Record<string, unknown>,
 ): Promise<void> => {
   if (originOf({ config }) === originOf(current)) return
-  const { count } = onlyRow(await query<{ count: number | string }>(identities, [current.id, current.target]))
-  if (Number(count) > 0) throw problem('connector.has_identities', { data: { identities: Number(count) } })
+  refuseAny(onlyRow(await query<{ count: number | string }>(identities, [current.id, current.target])))
 }

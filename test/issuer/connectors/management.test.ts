@@ -18,6 +18,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await provider.close()
   await issuer.database.pool.query('DELETE FROM identity_providers')
+  await issuer.database.pool.query(`UPDATE users SET identities = '{}'`)
 })
 
 const config = () => ({
@@ -406,6 +407,18 @@ describe('a connector by which people are known', () => {
     expect(changed).toEqual([200])
     expect(link).toMatchObject({ status: 400, body: { code: 'connector.authorization_failed' } })
     expect((await issuer.api('GET', `/users/${user}`)).body.identities).toEqual({})
+  })
+
+  test('leaves its target to no other issuer when it is deleted', async () => {
+    const { id } = await create(oidc('moved'))
+    const user = await createUser()
+    const connectorData = await answerFor(id)
+    const link = await issuer.api('POST', `/users/${user}/identities`, { connectorId: id, connectorData })
+    expect(link.status).toBeLessThan(300)
+    expect((await issuer.api('DELETE', `/connectors/${id}`)).status).toBe(204)
+    const moved = oidc('moved', { config: elsewhere() })
+    expect(await issuer.api('POST', '/connectors', moved)).toMatchObject(inUse)
+    expect((await issuer.api('POST', '/connectors', oidc('moved'))).status).toBe(200)
   })
 
   test('of a link and a change at once one is refused', async () => {
