@@ -72,6 +72,11 @@ const deletions: [path: () => string, consequences: object][] = [
     () => `/organization-scopes/${idAt('/organization-scopes/{id}')}`,
     { counts: { organizationRoles: 1, users: 1 }, events: { 'OrganizationScope.Deleted': 1 }, hooks: 0 },
   ],
+  [() => `/connectors/${idAt('/connectors/{id}')}`, { counts: { users: 0, organizations: 0 }, events: {}, hooks: 0 }],
+  [
+    () => `/sso-connectors/${idAt('/sso-connectors/{id}')}`,
+    { counts: { users: 1, organizations: 1 }, events: {}, hooks: 0 },
+  ],
   [() => `/hooks/${idAt('/hooks/{id}')}`, { counts: { openDeliveries: 0, replays: 1 }, events: {}, hooks: 0 }],
 ]
 
@@ -94,9 +99,9 @@ test('counts what would end and who would lose something, and changes nothing', 
 })
 
 test('is offered for every deletion of a record that takes something along', () => {
-  const offered = api.routes.filter(takesDryRun).map(({ path }) => path.replaceAll(/:\w+/g, '*'))
-  const tried = deletions.map(([path]) => path().replaceAll(/\/[^/]*\d[^/]*(?=\/|$)/g, '/*'))
-  expect(offered.toSorted()).toEqual(tried.toSorted())
+  const tried = deletions.map(([path]) => path())
+  const offered = api.routes.filter(takesDryRun).map(({ path }) => new RegExp(`^${path.replaceAll(/:\w+/g, '[^/]+')}$`))
+  expect(offered.map((form) => tried.filter((path) => form.test(path)).length)).toEqual(tried.map(() => 1))
 })
 
 describe('it is refused as the deletion would be', () => {
