@@ -1,8 +1,9 @@
 import type { Migration } from '../platform/database/database.ts'
 
 /**
- * Versions for what has no events: applications, resources, hooks, connectors and settings. By triggers, because an issuer of the
- * version before changes them too, and relays disable hooks. Audit rows are found by session, and more is searched.
+ * Versions for what has no events: applications, resources, hooks, connectors and settings. By triggers, because an
+ * issuer of the version before changes them too, and relays disable hooks. Audit rows are found by session, and more is
+ * searched.
  */
 export const versions: Migration = {
   name: '0046-versions',
