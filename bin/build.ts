@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process'
-import { chmod, copyFile, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, copyFile, cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs, promisify } from 'node:util'
 import { z } from 'zod'
 import { gatewayJsonSchema } from '../gateway/config/json-schema.ts'
+import { buildConsole, compressConsole } from './build/console.ts'
 import { importGraph, namingEmittedFiles } from './build/emitted-imports.ts'
 import { commandLine, gatewaySchemaFile, publicEntries, publishedManifest, sourceManifest } from './build/manifest.ts'
 
@@ -21,6 +22,7 @@ const build = async (target: string): Promise<void> => {
     await compile(output)
     await copyAssets(output)
     await publishDeclarations(output)
+    await copyConsole(output)
     await copyDocuments(output)
     await writeSchema(output)
     await writeManifest(output)
@@ -95,6 +97,15 @@ const publishDeclarations = async (output: string): Promise<void> => {
   for (const file of declarations) if (!files.has(file)) await rm(join(output, file))
 }
 
+/** With all that browsers take compressed; `bin/cli/console-folder.ts` finds it there. */
+const copyConsole = async (output: string): Promise<void> => {
+  const built = await buildConsole()
+  if (built === undefined) throw new Error('The console is built by Vite, which is not installed: run npm ci.')
+  const folder = join(output, 'console')
+  await cp(built, folder, { recursive: true })
+  await compressConsole(folder)
+}
+
 /** `docs/package.md` is what the registry shows; its links to its neighbours are followed from one folder higher. */
 const copyDocuments = async (output: string): Promise<void> => {
   await copy(join(root, 'LICENSE'), join(output, 'LICENSE'))
@@ -115,7 +126,8 @@ const forMaintainers = new Set(['docs/package.md', 'docs/maintaining.md', 'docs/
 
 const writeManifest = async (output: string): Promise<void> => {
   const source = sourceManifest.parse(JSON.parse(await readFile(join(root, 'package.json'), 'utf8')))
-  const code = (await filesBelow(output, '')).filter((file) => file.endsWith('.js'))
+  // The console is for browsers: it has all that it needs in it.
+  const code = (await filesBelow(output, '')).filter((file) => file.endsWith('.js') && !file.startsWith('console/'))
   const { packages } = importGraph(output, [...code, ...entries('.d.ts')])
   const files = (await readdir(output)).filter((name) => !alwaysPacked.has(name)).sort()
   await writeFile(

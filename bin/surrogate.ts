@@ -106,6 +106,11 @@ const commands: Record<string, Command> = {
     summary: 'gives up and forgets what login has kept',
     load: async () => (await import('./commands/logout.ts')).logoutCommand,
   },
+  console: {
+    usage: 'console invite --role owner|operator|support|integrator|auditor',
+    summary: 'prints a link that makes whoever opens it a member of the administration console, once',
+    load: async () => (await import('./commands/console.ts')).consoleCommand,
+  },
   keys: {
     usage: 'keys list | rotate [--now] [--algorithm ES256|EdDSA|RS256 | --id-tokens] | reencrypt',
     summary: 'shows and rotates signing keys, and brings stored secrets under another key-encryption key',

@@ -36,6 +36,8 @@ export interface IssuerEndpoints {
   revocations: Endpoint
   jwks: Endpoint
   metadata: Endpoint
+  /** The administration console: `/console` and all below it. Absent: it is elsewhere, or there is none. */
+  console?: Endpoint
   /** The Management API: everything that is not the protocol's. The Account API too. */
   management: RequestListener
 }
@@ -119,6 +121,8 @@ export const createIssuerApp = (
       void endpoints.assets(request, response, requestId)
     } else if (path === '/api/experience' || path.startsWith('/api/experience/')) {
       void endpoints.experience(request, response, requestId)
+    } else if (endpoints.console && isConsole(path)) {
+      void endpoints.console(request, response, requestId)
     } else if (isAccount(path)) {
       void (method === 'OPTIONS' ? accountPreflight : account)(request, response, requestId)
     } else {
@@ -126,6 +130,19 @@ export const createIssuerApp = (
     }
   }
 }
+
+const isConsole = (path: string): boolean => path === '/console' || path.startsWith('/console/')
+
+/** A listener that serves the console and nothing else. */
+export const consoleAlone =
+  (endpoint: Endpoint): RequestListener =>
+  (request, response) => {
+    const requestId = newTokenId()
+    response.setHeader(requestIdHeader, requestId)
+    if (isConsole((request.url ?? '').split('?', 1)[0] ?? '')) return void endpoint(request, response, requestId)
+    const isRoot = request.url === '/'
+    response.writeHead(isRoot ? 303 : 404, isRoot ? { Location: '/console/' } : {}).end()
+  }
 
 /** The Account API, which pages of applications call. */
 const isAccount = (path: string): boolean => /^\/api\/(my-account|verifications)(\/|$)/.test(path)

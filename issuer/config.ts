@@ -9,6 +9,7 @@ import { type RateLimits, rateLimitSettings } from './base/rate-limits/rate-limi
 import { type CaptchaSettings, captchaEnvironment, captchaSettingsOf } from './captcha/captcha-settings.ts'
 import type { SandboxSettings } from './claims/sandbox/open-sandbox.ts'
 import { claimsFetchSettings } from './claims/sandbox/outbound-fetch.ts'
+import { type ConsoleSettings, consoleEnvironment, consoleSettingsOf } from './console/console-settings.ts'
 import type { BreachedPasswordsOptions } from './directory/users/password-policy/breached/open-breached-passwords.ts'
 import { type Retention, retentionSettings } from './maintenance/retention.ts'
 import { type SigningAlgorithmName, signingAlgorithmNames } from './tokens/keys/signing-algorithms.ts'
@@ -46,13 +47,15 @@ export interface IssuerConfig {
   captcha?: CaptchaSettings | undefined
   /** Lists of passwords that were in a breach. Default: none. */
   breachedPasswords?: BreachedPasswordsOptions | undefined
+  /** Default: `consoleDefaults`. */
+  console?: ConsoleSettings | undefined
   /** How scripts of custom claims are run. */
   claims?: SandboxSettings | undefined
   /** What sends to people besides connectors; relays hold the same. Default: nothing. */
   messages?: MessageConfig | undefined
 }
 
-const baseUrl = setting
+export const baseUrl = setting
   .url('http:', 'https:')
   .refine((url) => new URL(url).pathname === '/' && !/[?#]/.test(url), 'must have no path, query or fragment')
   .transform((url) => new URL(url).origin)
@@ -92,6 +95,7 @@ const ownSettings = z.object({
   BOOTSTRAP_CLIENT_SECRET: z.string().min(32, 'must be at least 32 characters').pipe(setting.secret()).optional(),
   ...webhookTargetSettings,
   ...captchaEnvironment,
+  ...consoleEnvironment,
   BREACHED_PASSWORDS_FILE: setting.text().optional(),
   BREACHED_PASSWORDS_URL: setting
     .url('https:', 'http:')
@@ -147,6 +151,7 @@ export const loadIssuerConfig = (environment: Record<string, string | undefined>
       idempotency: settings.RETENTION_IDEMPOTENCY,
     },
     captcha: captchaSettingsOf(settings),
+    console: consoleSettingsOf(settings),
     rateLimits: {
       failedAuthentications: settings.RATE_LIMIT_FAILED_AUTHENTICATIONS,
       tokens: settings.RATE_LIMIT_TOKENS,

@@ -30,6 +30,8 @@ export interface IssuerOptions {
   now?: Clock
   /** Absent: impersonation is the integrator's decision alone. */
   policies?: { current(): PolicySet }
+  /** Where the built console is. */
+  console?: { folder: string | undefined }
   /** Rules about signing in that are asked beside the live ones, and not obeyed. Stays open when the issuer closes. */
   signInShadow?: Pick<SignInShadow, 'compare'>
 }
@@ -40,10 +42,15 @@ export interface RunningIssuer {
   port: number
   /** Where clients reach it: `BASE_URL`. The `iss` of its tokens is this and `/oidc`. */
   baseUrl: string
+  /** Where browsers reach the console: an origin. Undefined: there is none. */
+  consoleUrl: string | undefined
   /** Present on the first start when none were configured: to be shown once. */
   bootstrap?: BootstrapCredentials
   close(): Promise<void>
 }
+
+/** In ms: a request that has not arrived whole by then is ended (slowloris). */
+const timeouts = { requestTimeout: 30_000, headersTimeout: 15_000, keepAliveTimeout: 65_000 }
 
 /** The token issuer and the Management API on one listener. Several may run on one database. */
 export const startIssuer = async (options: IssuerOptions): Promise<RunningIssuer> => {
@@ -61,8 +68,7 @@ export const startIssuer = async (options: IssuerOptions): Promise<RunningIssuer
     port: config.port,
     setting: 'PORT',
     handler: (request, response) => handler(request, response),
-    // In ms: a request that has not arrived whole by then is ended (slowloris).
-    server: { requestTimeout: 30_000, headersTimeout: 15_000, keepAliveTimeout: 65_000 },
+    server: timeouts,
   })
   lifecycle.onStop('issuer listener', () => server.close())
 
@@ -70,6 +76,17 @@ export const startIssuer = async (options: IssuerOptions): Promise<RunningIssuer
     const baseUrl = config.baseUrl ?? `http://localhost:${server.port}`
     const opened = await openEndpoints({ ...options, baseUrl, sandbox, passwords, onStop: lifecycle.onStop })
     handler = opened.handler
+    if (opened.consoleHandler && config.console?.port !== undefined) {
+      const consoleServer = await listen({
+        name: 'the console',
+        host: config.host,
+        port: config.console.port,
+        setting: 'CONSOLE',
+        handler: opened.consoleHandler,
+        server: timeouts,
+      })
+      lifecycle.onStop('console listener', () => consoleServer.close())
+    }
     health.addCheck('database', async () => {
       await database.ping()
       return { ok: true }
@@ -81,6 +98,7 @@ export const startIssuer = async (options: IssuerOptions): Promise<RunningIssuer
       url: server.url,
       port: server.port,
       baseUrl,
+      consoleUrl: opened.consoleUrl,
       ...(opened.bootstrap ? { bootstrap: opened.bootstrap } : {}),
       close: () => lifecycle.stop(),
     }

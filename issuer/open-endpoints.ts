@@ -11,11 +11,12 @@ import { accountRoutes } from './account/api/index.ts'
 import { createAccountOperations } from './account/operations/index.ts'
 import { createManagementApi } from './api/mount.ts'
 import { issuerRoutes } from './api/routes.ts'
-import { createIssuerApp } from './app.ts'
+import { consoleAlone, createIssuerApp } from './app.ts'
 import { createTokenAudit } from './base/audit/token-audit.ts'
 import { createClientAddress, createIsFromProxy } from './base/client-address.ts'
 import { createHmacs } from './base/hmac-keys-store.ts'
 import { createIdempotency } from './base/idempotency.ts'
+import { managementScopesOfUser } from './base/management-scope-store.ts'
 import { createMutate } from './base/mutate.ts'
 import { createLimits, rateLimitDefaults } from './base/rate-limits/rate-limits.ts'
 import { createCaptcha } from './captcha/captcha.ts'
@@ -24,6 +25,7 @@ import { createCustomClaims } from './claims/claims.ts'
 import { createClaimsScriptStore } from './claims/claims-script-store.ts'
 import type { ClaimsSandbox } from './claims/sandbox/sandbox.ts'
 import { createFederation } from './connectors/federation.ts'
+import { consoleDefaults, consoleUrlOf } from './console/console-settings.ts'
 import { createEventFeed } from './directory/events/feed.ts'
 import { startReplayJob } from './directory/hooks/replay-job.ts'
 import { createNotices } from './directory/notices/notices.ts'
@@ -42,12 +44,14 @@ import { createRetentionJob, retentionDefaults } from './maintenance/retention.t
 import { createMessages } from './messages/messages.ts'
 import { createNotifyOwner } from './messages/owner-notices.ts'
 import { openBrowserEndpoints } from './open-browser-endpoints.ts'
+import { openConsole } from './open-console.ts'
 import { createLocaleOf, mailLookFrom } from './pages/index.ts'
 import { createAuthenticateClient } from './protocol/clients/authenticate-client.ts'
 import { createAuthenticateRequest } from './protocol/clients/registered-client.ts'
 import { createCors } from './protocol/cors.ts'
 import { createGrants } from './protocol/grants.ts'
 import { createIntrospectionEndpoint } from './protocol/introspection.ts'
+import { createIssueTokens } from './protocol/issue-tokens.ts'
 import { createJwksEndpoint } from './protocol/jwks.ts'
 import { createMetadataEndpoint } from './protocol/metadata.ts'
 import { createRevocationEndpoint } from './protocol/revocation.ts'
@@ -81,6 +85,9 @@ export const openEndpoints = async (
   const indicators = [indicator, ...config.managementApiIndicators]
   const envelope = createEnvelope({ current: config.keyEncryptionKey, previous: config.previousKeyEncryptionKey })
 
+  const consoleSettings = config.console ?? consoleDefaults
+  const consoleUrl = consoleUrlOf(consoleSettings, baseUrl)
+
   const algorithm = config.signingAlgorithm
   const keyNotifier = createNotifier({ database, logger, channel: signingKeysChannel })
   onStop('signing-key notifier', () => keyNotifier.close())
@@ -95,6 +102,7 @@ export const openEndpoints = async (
     indicators,
     clientId: config.bootstrapClientId,
     clientSecret: config.bootstrapClientSecret?.reveal(),
+    consoleUrl,
   })
 
   const settingsNotifier = createNotifier({ database, logger, channel: settingsChannel })
@@ -235,7 +243,10 @@ export const openEndpoints = async (
     proofs,
     baseUrl,
     clientAddress,
+    now,
+    mutate,
     limitClient: limits.managementRequestBy,
+    scopesOfUser: (id) => managementScopesOfUser(database.knex, indicators, id),
     idempotency: createIdempotency({ knex: database.knex, envelope }),
     query: database.query,
     logger,
@@ -247,23 +258,38 @@ export const openEndpoints = async (
     addressOf: clientAddress,
     now,
   })
-  const token = createTokenEndpoint({
-    database,
-    grants,
-    authenticateClient,
-    limits,
-    proofs,
-    mint,
-    mintIdToken: createIdTokenMint({ keys, issuer }),
-    originOf,
-    now,
-    logger,
-    metrics,
-  })
+  const mintIdToken = createIdTokenMint({ keys, issuer })
+  const issueTokens = createIssueTokens({ database, grants, mint, mintIdToken, now })
+  const token = createTokenEndpoint({ issueTokens, authenticateClient, limits, proofs, originOf, logger, metrics })
+  const console =
+    consoleUrl === undefined
+      ? undefined
+      : openConsole({
+          ...{
+            database,
+            envelope,
+            events,
+            issueTokens,
+            verifier,
+            management,
+            baseUrl,
+            consoleUrl,
+            originOf,
+            now,
+            logger,
+          },
+          ...{ hmac, mutate, passwords, passwordRules, settings },
+          isFromProxy: createIsFromProxy(config.trustedProxies),
+          folder: options.console?.folder,
+          port: consoleSettings.port,
+        })
   const notifier = createNotifier({ database, logger, channel: revocationChannel })
   onStop('revocation notifier', () => notifier.close())
   if (options.onRevocations) notifier.onNotify(options.onRevocations)
-  const logouts = startLogouts({ database, mint: createLogoutTokenMint({ keys, issuer }), envelope, now, logger })
+  const logouts = startLogouts({
+    ...{ database, envelope, now, logger },
+    tokens: createLogoutTokenMint({ keys, issuer }),
+  })
   // Whatever ends an authorization is in the feed too.
   notifier.onNotify(logouts.wake)
   onStop('logouts', () => logouts.close())
@@ -333,5 +359,11 @@ export const openEndpoints = async (
     management,
     ...browserEndpoints,
   }
-  return { handler: createIssuerApp(endpoints, { cors, logger }), bootstrap: credentials }
+  const isOnIssuer = consoleSettings.port === undefined
+  return {
+    handler: createIssuerApp({ ...endpoints, ...(console && isOnIssuer && { console }) }, { cors, logger }),
+    ...(console && !isOnIssuer && { consoleHandler: consoleAlone(console) }),
+    consoleUrl,
+    bootstrap: credentials,
+  }
 }

@@ -40,6 +40,7 @@ import { logouts } from './0041-logouts.ts'
 import { dpop } from './0042-dpop.ts'
 import { deviceCodes } from './0043-device-codes.ts'
 import { impersonationRequests } from './0044-impersonation-requests.ts'
+import { console } from './0045-console.ts'
 import { versions } from './0046-versions.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
@@ -85,5 +86,6 @@ export const migrations: readonly Migration[] = [
   dpop,
   deviceCodes,
   impersonationRequests,
+  console,
   versions,
 ]

@@ -17,6 +17,8 @@ const areas: Record<string, readonly string[]> = {
   // A browser and an application, for the command line and for tests of integrators.
   testing: ['platform', 'issuer'],
   bin: ['platform', 'policies', 'gateway', 'events', 'deliveries', 'issuer', 'relay', 'migrations', 'testing'],
+  // For browsers. What it knows of the server is generated into it, and nobody imports it: it is built.
+  web: [],
 }
 
 /** In a table of floors: where the roof is, if something stands above it. */
@@ -60,12 +62,19 @@ const floors: Record<string, readonly (readonly string[])[]> = {
   ],
   issuer: [
     ['api', 'maintenance'],
-    ['protocol', 'sign-in', 'account'],
+    ['protocol', 'sign-in', 'account', 'console'],
     ['interaction'],
     ['claims', 'pages', 'captcha', 'connectors', 'messages'],
     ['directory'],
     ['tokens'],
     ['base'],
+  ],
+  web: [
+    [roof],
+    ['console/pages', 'console/shell'],
+    ['console/components'],
+    ['console/api'],
+    ['console/design', 'console/generated'],
   ],
   // The way of an event to its receiver.
   relay: [
@@ -95,7 +104,11 @@ const holdsSql = (file: string) =>
   // Starts and adopts the server itself: it asks it who it is before there is a database of ours.
   file.startsWith('platform/embedded-postgres')
 
-const readsEnvironment = (file: string) => ['main.ts', 'config.ts'].includes(basename(file)) || file.startsWith('bin/')
+const readsEnvironment = (file: string) =>
+  ['main.ts', 'config.ts'].includes(basename(file)) ||
+  file.startsWith('bin/') ||
+  // What it shows to be pasted does.
+  file === 'web/console/pages/applications/snippets.ts'
 
 const mayUseExpress = (file: string) =>
   ['router.ts', 'mount.ts', 'app.ts'].includes(basename(file)) ||
@@ -116,7 +129,7 @@ const walk = (folder: string): string[] =>
 const files = walk(root)
 const textOf = (file: string) => readFileSync(join(root, file), 'utf8')
 const tests = files.filter((file) => file.startsWith('test/') && file.endsWith('.ts'))
-const sources = files.filter((file) => file.endsWith('.ts') && Object.hasOwn(areas, file.split('/')[0]!))
+const sources = files.filter((file) => /\.tsx?$/.test(file) && Object.hasOwn(areas, file.split('/')[0]!))
 
 /** Biome keeps one statement a line and quotes single, so comments and imports can be told by their beginnings. */
 const codeOf = (file: string) =>
@@ -149,7 +162,7 @@ const imports = new Map(sources.map((file) => [file, importsOf(file)]))
 
 const resolveOwn = (file: string, specifier: string) => {
   const path = join(dirname(file), specifier).split(sep).join('/')
-  return path.endsWith('.ts') || specifier.includes('.json') ? path : `${path}.ts`
+  return /\.(tsx?|css)$/.test(path) || specifier.includes('.json') ? path : `${path}.ts`
 }
 
 const ownImports = (file: string, { atRunTime }: { atRunTime: boolean }) =>
@@ -235,6 +248,28 @@ describe('who may import whom', () => {
         })
     })
     expect(forbidden).toEqual([])
+  })
+
+  test('the console is made of what browsers get, and of nothing else', () => {
+    const packages = new Set(
+      sources
+        .filter((file) => file.startsWith('web/'))
+        .flatMap((file) => imports.get(file)!.map(({ specifier }) => specifier))
+        .filter((specifier) => !specifier.startsWith('.'))
+        .map((specifier) =>
+          specifier
+            .split('/')
+            .slice(0, specifier.startsWith('@') ? 2 : 1)
+            .join('/'),
+        ),
+    )
+    expect([...packages].toSorted()).toEqual([
+      '@tanstack/react-query',
+      'react',
+      'react-aria-components',
+      'react-dom',
+      'wouter',
+    ])
   })
 
   test('the policy engine is reached through its index only', () => {
@@ -361,7 +396,8 @@ describe('what stands where', () => {
 
   test('comments are wrapped at the width of the formatter', () => {
     const tooLong = (line: string) => line.length > 120 && /^\s*(\/\/|\/?\*)/.test(line)
-    const found = [...sources, ...tests].filter((file) => textOf(file).split('\n').some(tooLong))
+    const written = [...sources, ...tests].filter((file) => !file.includes('/generated/'))
+    const found = written.filter((file) => textOf(file).split('\n').some(tooLong))
     expect(found).toEqual([])
   })
 

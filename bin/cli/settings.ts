@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { baseUrl } from '../../issuer/config.ts'
+import { consoleEnvironment } from '../../issuer/console/console-settings.ts'
 import { setting } from '../../platform/config.ts'
 import { natsUrl } from '../../platform/nats/nats-url.ts'
 
@@ -101,6 +103,15 @@ export const settings = {
     DATABASE_URL: databaseUrl.optional(),
     KEY_ENCRYPTION_KEY: setting.key().optional(),
     KEY_ENCRYPTION_KEY_PREVIOUS: setting.key().optional(),
+  }),
+  console: z.object({
+    /** What it prints can be read when it logs only what goes wrong. */
+    LOG_LEVEL: logLevel.default('warn'),
+    SURROGATE_DATA_DIR: setting.text().default('.surrogate'),
+    DATABASE_URL: databaseUrl.optional(),
+    BASE_URL: baseUrl.optional(),
+    PORT: setting.port().default(3001),
+    ...consoleEnvironment,
   }),
   token: z.object(logins),
   logout: z.object(logins),

@@ -1,8 +1,10 @@
 import type { EventBus } from '../../events/bus.ts'
 import { createPublisher } from '../../events/publisher.ts'
 import type { IssuerConfig } from '../../issuer/config.ts'
+import { inviteFirstOwner } from '../../issuer/console/invitations.ts'
 import { startIssuer } from '../../issuer/main.ts'
 import type { Database } from '../../platform/database/database.ts'
+import { consoleFolder } from '../cli/console-folder.ts'
 import type { Service } from '../cli/serve.ts'
 import { openImpersonationPolicies, openSignInShadow } from './impersonation-policies.ts'
 
@@ -13,6 +15,12 @@ export interface PolicySettings {
   /** What one evaluation may spend. Default 5 000 000. */
   units?: number
   opaBin: string | undefined
+}
+
+/** While nobody owns the console, whoever sees this terminal may. */
+const sayFirstOwner = async ({ query }: Pick<Database, 'query'>, consoleUrl: string | undefined): Promise<void> => {
+  const link = consoleUrl && (await inviteFirstOwner(query, consoleUrl))
+  if (link) process.stderr.write(`The console has no owner. This link makes one, once, within 30 minutes:\n  ${link}\n`)
 }
 
 /** With the publisher that carries its events to the bus. */
@@ -38,9 +46,11 @@ export const openIssuer = async (
     database,
     events: publisher,
     onRevocations: bus.hintRevocations,
+    console: { folder: config.console?.isOn === false ? undefined : await consoleFolder() },
     ...(policies && { policies }),
     ...(signInShadow && { signInShadow }),
   })
   lifecycle.onStop('issuer', () => issuer.close())
+  await sayFirstOwner(database, issuer.consoleUrl)
   return issuer
 }

@@ -1,7 +1,10 @@
+import { type Clock, systemClock, toSeconds } from '../../platform/clock.ts'
 import { JwtError } from '../../platform/jwt/jwt-error.ts'
 import { AppError } from '../../platform/problem.ts'
+import { freshProofSeconds } from '../base/authorization.ts'
+import { consoleClientId } from '../base/console-roles.ts'
 import { OAuthError, problem } from '../base/errors/problems.ts'
-import type { Caller } from '../base/route.ts'
+import type { Caller, CallingPerson } from '../base/route.ts'
 import { fitsScheme } from '../tokens/dpop/confirmation.ts'
 import { invalidToken, type PresentedToken } from '../tokens/dpop/presented-token.ts'
 import { dpopChallenge } from '../tokens/dpop/proofs.ts'
@@ -13,6 +16,8 @@ export interface ManagementClaims {
   scope?: string | undefined
   aud?: string | readonly string[] | undefined
   cnf?: unknown
+  sid?: string | undefined
+  auth_time?: unknown
 }
 
 /**
@@ -25,6 +30,7 @@ export interface AuthenticateOptions {
   verify: VerifyManagementToken
   /** The indicators of the Management API resource; one of them must be in `aud`. */
   indicators: readonly string[]
+  now?: Clock
 }
 
 const isRefusal = (error: unknown) =>
@@ -33,8 +39,15 @@ const isRefusal = (error: unknown) =>
 const intended = ({ aud }: ManagementClaims, indicators: readonly string[]) =>
   (typeof aud === 'string' ? [aud] : (aud ?? [])).some((audience) => indicators.includes(audience))
 
+/** Without a time nobody has proven anything lately. */
+const personOf = (userId: string, { sid, auth_time: authTime }: ManagementClaims, now: Date): CallingPerson => ({
+  userId,
+  sid,
+  isFresh: typeof authTime === 'number' && toSeconds(now) - authTime <= freshProofSeconds,
+})
+
 /** From an access token to the caller; every failure is 401. */
-export const createAuthenticate = ({ verify, indicators }: AuthenticateOptions) => {
+export const createAuthenticate = ({ verify, indicators, now = systemClock }: AuthenticateOptions) => {
   const claimsOf = async (token: string): Promise<ManagementClaims> => {
     const claims = await verify(token).catch((cause: unknown) => {
       if (!isRefusal(cause)) throw cause
@@ -60,6 +73,7 @@ export const createAuthenticate = ({ verify, indicators }: AuthenticateOptions) 
       clientId: claims.client_id ?? claims.sub,
       scopes: scopesOf(claims),
       scopesNow: async () => scopesOf(await claimsOf(token)),
+      ...(claims.client_id === consoleClientId && { person: personOf(claims.sub, claims, now()) }),
     }
   }
 }

@@ -11,12 +11,13 @@ import type { Query } from '../../platform/database/database.ts'
 import { newId } from '../../platform/ids.ts'
 import type { Logger } from '../../platform/logger.ts'
 import type { AuthenticateAccount } from '../account/api/bearer.ts'
-import { authorize } from '../base/authorization.ts'
+import { authorize, refuseEscalation, requireFreshProof } from '../base/authorization.ts'
 import type { RequestOrigin } from '../base/client-address.ts'
 import { errorAnswer } from '../base/errors/error-answer.ts'
 import { problem } from '../base/errors/problems.ts'
 import type { Idempotency } from '../base/idempotency.ts'
 import { isSearchParameter } from '../base/lists/search.ts'
+import type { Mutate } from '../base/mutate.ts'
 import { type InputIssue, parseInput } from '../base/parse-input.ts'
 import { readJson, refuseUnstorable } from '../base/request-body.ts'
 import {
@@ -51,6 +52,10 @@ export interface ManagementApiOptions extends AuthenticateOptions {
   clientAddress: (request: IncomingMessage) => string
   /** Throws `rate_limit.exceeded`. Absent: no limit. */
   limitClient?: ((clientId: string) => Promise<void>) | undefined
+  /** The permissions of the Management API that a user holds. Absent: nobody holds any. */
+  scopesOfUser?: (userId: string) => Promise<string[]>
+  /** For what leaves a row without a change. Absent: nothing does. */
+  mutate?: Mutate
   idempotency: Idempotency
   /** For versions, and for sessions that callers name. */
   query: Query
@@ -103,6 +108,18 @@ interface Proven {
 const createProve = (options: ManagementApiOptions) => {
   const { authenticateAccount } = options
   const authenticate = createAuthenticate(options)
+
+  /** Whoever sets a password, an address or a factor of somebody can sign in as them, and hold what they hold. */
+  const refuseTakingOver = async (
+    { method, path, secret }: ManagementRoute,
+    userId: string | string[] | undefined,
+    caller: Caller,
+  ): Promise<void> => {
+    const isAboutUser = path === '/users/:userId' || path.startsWith('/users/:userId/')
+    if (!isAboutUser || (method === 'GET' && !secret)) return
+    await refuseEscalation(caller, async () => (await options.scopesOfUser?.(String(userId))) ?? [])
+  }
+
   return async (
     definition: Served,
     request: Request,
@@ -116,8 +133,12 @@ const createProve = (options: ManagementApiOptions) => {
       return { caller: { subject, clientId, scopes }, more: { person, auditArea: 'Account' } }
     }
     const caller = await authenticate(presented)
-    await options.limitClient?.(caller.clientId)
+    // People share the console, but no limit.
+    await options.limitClient?.(caller.person?.userId ?? caller.clientId)
     authorize(definition, caller)
+    // What a deletion would end is only told.
+    if (definition.freshProof && !isDryRun(definition, request.query)) requireFreshProof(caller)
+    await refuseTakingOver(definition, request.params['userId'], caller)
     return { caller, more: {}, sid: await namedSession(options.query, request, caller) }
   }
 }
@@ -150,11 +171,15 @@ const createServe = (options: ManagementApiOptions, routes: readonly ManagementR
         key === undefined
           ? await run(context, response, () => handle(context))
           : await options.idempotency.run({ key: String(key), route: definition, context, body: json }, handle)
+      if (showsSecret(definition) && caller.person) await options.mutate?.(context, async () => {})
       const headers = context.page && pageHeaders(addressOf(request, options.baseUrl), context.page, totalOf(result))
       await answer(response, definition, result, headers)
     }
   }
 }
+
+const showsSecret = (definition: Served): boolean =>
+  definition.access === 'management' && definition.method === 'GET' && definition.freshProof === true
 
 /** Made from our own base address: `Host` is whatever the caller or a proxy says. */
 const addressOf = ({ path, originalUrl }: Request, baseUrl: string) => {

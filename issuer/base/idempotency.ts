@@ -60,7 +60,7 @@ export const createIdempotency = ({ knex, envelope }: { knex: Knex; envelope: En
 
   return {
     run({ key, route, context, body }, handle) {
-      const id = digestOf(context.caller.clientId, `${route.method} ${route.path}`, checkedKey(key)).toString('hex')
+      const id = digestOf(callerOf(context), `${route.method} ${route.path}`, checkedKey(key)).toString('hex')
       const request = digestOf(route.method, context.request.path, body ?? null)
       return withPermit(async () => {
         const afterCommit: (() => void)[] = []
@@ -103,6 +103,10 @@ const settled = async (work: () => Promise<RouteResult | undefined>): Promise<Ou
 
 const answerOf = ({ result, refusal }: Outcome, route: Pick<Route, 'status'>): [status: number, body: unknown] =>
   refusal === undefined ? [result?.status ?? route.status, result?.body] : [refusal.status, problemBody(refusal)]
+
+/** People who use one application have keys of their own. */
+const callerOf = ({ caller: { clientId, subject } }: OperationContext) =>
+  subject === clientId ? clientId : [clientId, subject]
 
 const digestOf = (...parts: unknown[]): Buffer => sha256(JSON.stringify(parts))
 

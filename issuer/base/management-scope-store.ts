@@ -23,6 +23,23 @@ export const managementScopesOfRoles = (knex: Knex, indicators: readonly string[
       .whereIn('role_scopes.role_id', roleIds),
   )
 
+const managementScopesOfPeople = (knex: Knex, indicators: readonly string[]) =>
+  managementScopes(knex, indicators)
+    .join('role_scopes', 'role_scopes.scope_id', 'scopes.id')
+    .join('user_roles', 'user_roles.role_id', 'role_scopes.role_id')
+
+/** Those that a person holds by roles of the console. */
+export const managementScopesOfUser = (knex: Knex, indicators: readonly string[], userId: string) =>
+  names(managementScopesOfPeople(knex, indicators).where('user_roles.user_id', userId))
+
+/** The same of whoever has the address. Few hold any, so they are looked through. */
+export const managementScopesOfAddress = (knex: Knex, indicators: readonly string[], email: string) =>
+  names(
+    managementScopesOfPeople(knex, indicators)
+      .join('users', 'users.id', 'user_roles.user_id')
+      .whereRaw('lower(users.primary_email) = lower(?)', [email]),
+  )
+
 export const managementScopesOfApplications = (
   knex: Knex,
   indicators: readonly string[],

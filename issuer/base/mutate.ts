@@ -112,11 +112,17 @@ const auditEntry = (
   result: 'Success' as const,
   applicationId: caller.clientId,
   sessionId: request.sid,
-  userId: userId ?? request.params['userId'] ?? recorded.find(({ entity }) => entity.kind === 'user')?.entity.id,
+  // Whom the change is about; of one that is about nobody, who made it.
+  userId:
+    userId ??
+    request.params['userId'] ??
+    recorded.find(({ entity }) => entity.kind === 'user')?.entity.id ??
+    caller.person?.userId,
   payload: {
     ip: request.ip,
     userAgent: request.userAgent,
     subject: caller.subject,
+    ...(caller.person && { person: { userId: caller.person.userId, sid: caller.person.sid } }),
     method: request.method,
     path: request.path,
     params: request.params,

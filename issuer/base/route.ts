@@ -72,6 +72,12 @@ export interface ManagementAccess {
   scope: ManagementScope | readonly ManagementScope[]
   /** A GET whose answer holds secrets or digests is not for holders of `read`. */
   secret?: boolean
+  /**
+   * A person must have proven lately who they are (`requireFreshProof`): it shows or replaces a secret, concerns keys,
+   * acts as somebody, or deletes what others hang on. Of a GET it leaves a row in the audit trail. Machines go on as
+   * they did.
+   */
+  freshProof?: boolean
 }
 
 /** Of people: while they sign in, about themselves once they have, and in the console. */
@@ -100,7 +106,7 @@ export interface RouteContext<Params, QueryString, Body, Asked = Page | undefine
 export interface OperationContext {
   operationId: string
   /** Before the operation in the audit trail. Default: `Management`. */
-  auditArea?: 'Management' | 'Account' | undefined
+  auditArea?: 'Management' | 'Account' | 'Console' | undefined
   caller: Caller
   /** What events say of the request that caused them. */
   request: EventRequest
@@ -136,12 +142,23 @@ export interface JoinedTransaction {
   afterCommit(work: () => void): void
 }
 
+/** A person who calls the Management API, through the console. */
+export interface CallingPerson {
+  userId: string
+  /** The authorization that the token came of. */
+  sid: string | undefined
+  /** They proved lately who they are. */
+  isFresh: boolean
+}
+
 /** Who calls the Management API: the verified access token. */
 export interface Caller {
   /** `sub`: the application of a machine-to-machine token. */
   subject: string
   clientId: string
   scopes: ReadonlySet<string>
+  /** Absent: a machine. */
+  person?: CallingPerson | undefined
   /** Those that the token has now. Rejects when it no longer counts. */
   scopesNow?: () => Promise<ReadonlySet<string>>
 }

@@ -1,5 +1,6 @@
 import { type Query, statement } from '../../platform/database/database.ts'
 import { newId } from '../../platform/ids.ts'
+import type { ConsoleRole } from '../base/console-roles.ts'
 import { onlyRow } from '../base/only-row.ts'
 
 const lock = statement('bootstrap-lock', `SELECT pg_advisory_xact_lock(7305172)`)
@@ -45,14 +46,14 @@ export interface ManagementResource {
 export const ensureResource = async (
   query: Query,
   { id, name, indicator, scopes, scopeIds }: ManagementResource,
-): Promise<{ allScopeId: string } | undefined> => {
+): Promise<{ id: string; allScopeId: string } | undefined> => {
   const resource = onlyRow(await query<{ id: string; isManagement: boolean }>(upsertResource, [id, name, indicator]))
   if (!resource.isManagement) return undefined
   const names = Object.keys(scopes)
   const ids = names.map((scope) => scopeIds[scope] ?? newId())
   const descriptions = names.map((scope) => scopes[scope])
   await query(insertScopes, [resource.id, ids, names, descriptions])
-  return { allScopeId: onlyRow(await query<{ id: string }>(selectScope, [resource.id, 'all'])).id }
+  return { id: resource.id, allScopeId: onlyRow(await query<{ id: string }>(selectScope, [resource.id, 'all'])).id }
 }
 
 const upsertRole = statement(
@@ -74,6 +75,47 @@ export const ensureRole = async (
   if (row.type !== 'MachineToMachine') return undefined
   await query(insertRoleScopes, [row.id, role.scopeIds])
   return row.id
+}
+
+// Older versions let roles have any name, so somebody else's may have this one.
+const insertConsoleRole = statement(
+  'bootstrap-console-role',
+  `INSERT INTO roles (id, name, description, type)
+   SELECT $1::text, CASE WHEN EXISTS (SELECT FROM roles WHERE name = $2::text AND id <> $1::text)
+     THEN $2::text || ' (' || $1::text || ')' ELSE $2::text END, $3, 'User'
+   ON CONFLICT (id) DO NOTHING`,
+)
+const insertConsoleScopes = statement(
+  'bootstrap-console-scopes',
+  `INSERT INTO role_scopes (role_id, scope_id)
+   SELECT $1, id FROM scopes WHERE resource_id = ANY ($2::text[]) AND name = ANY ($3::text[]) ON CONFLICT DO NOTHING`,
+)
+
+/** A role of the console, with its permissions on each of the Management API's resources. */
+export const ensureConsoleRole = async (
+  query: Query,
+  { id, name, description, scopes }: ConsoleRole,
+  resourceIds: readonly string[],
+): Promise<void> => {
+  await query(insertConsoleRole, [id, name, description])
+  await query(insertConsoleScopes, [id, resourceIds, scopes])
+}
+
+// It has no secret, so that nobody outside the issuer can redeem a code of it. Its refresh tokens end with the session
+// in which somebody signed in.
+const upsertConsole = statement(
+  'bootstrap-console',
+  `INSERT INTO applications (id, name, description, type, oidc_client_metadata, custom_client_metadata)
+   VALUES ($1, 'Console', 'The administration console', 'Traditional', coalesce($2::jsonb, '{}'),
+     '{"alwaysIssueRefreshToken": true, "rotateRefreshToken": false, "refreshTokenTtlInDays": 1}')
+   ON CONFLICT (id) DO UPDATE SET oidc_client_metadata = excluded.oidc_client_metadata
+   WHERE $2 IS NOT NULL AND applications.oidc_client_metadata <> excluded.oidc_client_metadata`,
+)
+
+/** Without an address what others registered stays: they may have a console. */
+export const ensureConsoleApplication = async (query: Query, id: string, url: string | undefined): Promise<void> => {
+  const metadata = url && { redirectUris: [`${url}/console/callback`], postLogoutRedirectUris: [`${url}/console/`] }
+  await query(upsertConsole, [id, metadata ? JSON.stringify(metadata) : null])
 }
 
 const findApplication = statement(

@@ -3,7 +3,10 @@ import { newId, randomAlphanumerics } from '../../platform/ids.ts'
 import { sha256 } from '../../platform/secret.ts'
 import { StartupError } from '../../platform/startup-error.ts'
 import { managementRoleNames, managementScopes } from '../base/authorization.ts'
+import { consoleClientId, consoleRoles } from '../base/console-roles.ts'
 import {
+  ensureConsoleApplication,
+  ensureConsoleRole,
   ensureResource,
   ensureRole,
   findBootstrapApplication,
@@ -20,6 +23,8 @@ export interface BootstrapOptions {
   /** The application of the operator's choice; its secret is what is configured, also after a change. */
   clientId?: string | undefined
   clientSecret?: string | undefined
+  /** Where browsers reach the console. Undefined: this instance has none. */
+  consoleUrl?: string | undefined
 }
 
 /** Credentials that were made just now, to be shown once. */
@@ -39,8 +44,9 @@ const olderNames = { resource: 'Management API', role: managementRoleNames.older
 
 /**
  * What must be there before the first call: the Management API as a resource, a machine-to-machine role that holds
- * `all`, and one application with that role. Safe to run at every start of every instance; returns credentials only
- * when it made them up. Throws `StartupError` when one of these names belongs to something else.
+ * `all`, one application with that role, and what the console stands on. Safe to run at every start of every instance;
+ * returns credentials only when it made them up. Throws `StartupError` when one of these names belongs to something
+ * else.
  */
 export const bootstrap = (options: BootstrapOptions): Promise<BootstrapCredentials | undefined> =>
   options.database.transaction(async (query) => {
@@ -48,12 +54,14 @@ export const bootstrap = (options: BootstrapOptions): Promise<BootstrapCredentia
     const known = await findManagementResources(query)
     const isNew = known.length === 0
     const names = isNew || known.includes(seedResourceId) ? currentNames : olderNames
+    const resourceIds: string[] = []
     const scopeIds: string[] = []
     for (const [index, indicator] of options.indicators.entries()) {
       const ids = isNew && index === 0 ? { id: seedResourceId, scopeIds: seedScopeIds } : { id: newId(), scopeIds: {} }
       const resource = { ...ids, name: names.resource, indicator, scopes: managementScopes }
       const ensured = await ensureResource(query, resource)
       if (ensured === undefined) throw foreignResource(indicator)
+      resourceIds.push(ensured.id)
       scopeIds.push(ensured.allScopeId)
     }
     const description = 'Holds every permission of the Management API'
@@ -63,6 +71,9 @@ export const bootstrap = (options: BootstrapOptions): Promise<BootstrapCredentia
         hint: 'Rename that role.',
       })
     }
+
+    for (const role of Object.values(consoleRoles)) await ensureConsoleRole(query, role, resourceIds)
+    await ensureConsoleApplication(query, consoleClientId, options.consoleUrl)
 
     const existing = await findBootstrapApplication(query, options.clientId)
     const clientId = existing ?? options.clientId ?? newId()

@@ -33,6 +33,8 @@ const removals = {
   captchaSolutions: removal('captcha_solutions', tooOld('expires_at')),
   failingIdentifiers: removal('failing_identifiers', tooOld('failed_at')),
   messageCounts: removal('message_counts', tooOld('updated_at')),
+  consoleSessions: removal('console_sessions', tooOld('expires_at')),
+  consoleInvitations: removal('console_invitations', tooOld('expires_at')),
   logs: removal('logs', tooOld('created_at')),
   revocations: removal('revocations', tooOld('expires_at')),
   idempotency: removal('idempotency_answers', tooOld('created_at')),

@@ -31,6 +31,8 @@ const fixed = {
   // Longer than the longest lock.
   signInFailures: 2 * day,
   captchaSolutions: 0,
+  consoleSessions: 0,
+  consoleInvitations: 0,
   // Longer than the time in which they count together.
   failingIdentifiers: 3_600_000,
   // Longer than the longest window.

@@ -7,6 +7,7 @@ import { hmacKeyContext } from '../base/hmac-keys-store.ts'
 import { idempotencyContext } from '../base/idempotency-store.ts'
 import { environmentContext } from '../claims/claims-script-store.ts'
 import { providerRequestContext } from '../connectors/providers/request-store.ts'
+import { consoleSessionContext } from '../console/session-store.ts'
 import { totpSecretContext } from '../directory/users/factors/totp-store.ts'
 import { signingKeyContext } from '../tokens/keys/key-pair.ts'
 
@@ -80,6 +81,7 @@ export const sealedColumns: readonly SealedColumn[] = [
     providerRequestContext,
   ),
   sealedColumn({ table: 'messages', id: 'id', owner: 'id', column: 'sealed' }, messageContext),
+  sealedColumn({ table: 'console_sessions', id: 'id', owner: 'id', column: 'sealed' }, consoleSessionContext),
   sealedColumn(
     { table: 'logout_deliveries', id: 'authorization_id', owner: 'authorization_id', column: 'sealed' },
     logoutContext,

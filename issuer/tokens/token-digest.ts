@@ -13,6 +13,8 @@ export type StoredTokenKind =
   | 'device'
   | 'pushed-request'
   | 'one-time-token'
+  | 'console-session'
+  | 'console-invitation'
 
 /** The key of a token's row: the database never holds the token. */
 export const tokenDigest = (kind: StoredTokenKind, token: string): Buffer => sha256(`${kind}:${token}`)

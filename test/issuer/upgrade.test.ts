@@ -72,7 +72,13 @@ const tables = [
 
 test('keeps its ids and names at every start of this version, and its first application does all it did', async () => {
   const { old, sql } = await filledByOlderVersion()
-  const everything = () => Promise.all(tables.map((table) => sql(`SELECT * FROM ${table} ORDER BY 1, 2`)))
+  // But for what the console stands on, which every start sees to.
+  const everything = () =>
+    Promise.all(
+      tables.map((table) =>
+        sql(`SELECT * FROM ${table} one WHERE to_jsonb(one)::text !~ '"(console-|surrogate-console)' ORDER BY 1, 2`),
+      ),
+    )
   const before = await everything()
   await migrate(old.database, migrations)
   expect(await everything()).toEqual(before)
@@ -113,9 +119,10 @@ test('gets a new alias of the Management API under its own name for it', async (
   onTestFinished(issuer.close)
   const found = await sql(`SELECT id, name FROM resources WHERE indicator = 'https://another.test/api'`)
   expect(found).toEqual([{ id: expect.stringMatching(/^[0-9a-z]{21}$/), name: 'Management API' }])
-  expect(await sql(`SELECT name FROM roles WHERE id IN (SELECT role_id FROM role_scopes) ORDER BY 1`)).toEqual([
-    { name: 'Management API access' },
-  ])
+  const machines = `type = 'MachineToMachine'`
+  expect(
+    await sql(`SELECT name FROM roles WHERE ${machines} AND id IN (SELECT role_id FROM role_scopes) ORDER BY 1`),
+  ).toEqual([{ name: 'Management API access' }])
 })
 
 test('hooks go on, also those that an issuer of the older version makes and changes meanwhile', async () => {
@@ -838,6 +845,35 @@ test('people sign in for their accounts beside sign-ins of before, which lead on
   // What an older issuer asks for an interaction finds none of the account, and all of its own.
   const seen = await sql('SELECT i.id FROM interactions i JOIN applications a ON a.id = i.client_id ORDER BY i.id')
   expect(seen).toEqual([{ id: 'before' }, { id: 'beside' }])
+})
+
+test('a database of before the console gets its roles and its application, whatever others are called', async () => {
+  const steps = migrations.findIndex(({ name }) => name === '0045-console')
+  const old = await createTestDatabase({ schema: migrations.slice(0, steps) })
+  const sql = async (text: string, values: unknown[] = []) => (await old.database.pool.query(text, values)).rows
+  await sql(`INSERT INTO users (id, name, is_suspended) VALUES ('ada', 'Ada', false), ('bob', 'Bob', false)`)
+  await sql(`INSERT INTO roles (id, name, description, type) VALUES ('theirs', 'Console owner', 'Ours', 'User')`)
+  await sql(`INSERT INTO user_roles VALUES ('ada', 'theirs'), ('bob', 'theirs')`)
+  await migrateKeeping(old, ['users', 'roles', 'user_roles'])
+  // An issuer of the version before goes on.
+  await sql(`UPDATE users SET is_suspended = true WHERE id = 'bob'`)
+  await sql(`DELETE FROM user_roles WHERE user_id = 'bob'`)
+
+  const issuer = await startTestIssuer({ test: old })
+  onTestFinished(issuer.close)
+  expect(await sql(`SELECT id, name FROM roles WHERE name LIKE 'Console owner%' ORDER BY id`)).toEqual([
+    { id: 'console-owner', name: 'Console owner (console-owner)' },
+    { id: 'theirs', name: 'Console owner' },
+  ])
+  expect(await sql(`SELECT count(*)::int AS held FROM role_scopes WHERE role_id = 'theirs'`)).toEqual([{ held: 0 }])
+  await sql(`INSERT INTO user_roles VALUES ('ada', 'console-owner')`)
+  // It cannot take the last owner away either.
+  await expect(sql(`DELETE FROM user_roles WHERE role_id = 'console-owner'`)).rejects.toMatchObject({
+    constraint: 'console_last_owner',
+  })
+  await expect(sql(`UPDATE users SET is_suspended = true WHERE id = 'ada'`)).rejects.toMatchObject({
+    constraint: 'console_last_owner',
+  })
 })
 
 test('what was there has a version, and what an issuer of the older version writes counts', async () => {

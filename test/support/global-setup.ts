@@ -3,6 +3,7 @@ import { chmod, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
+import { consoleFolder } from '../../bin/cli/console-folder.ts'
 import { migrations } from '../../migrations/index.ts'
 import { createDatabase, migrate } from '../../platform/database/database.ts'
 import { startEmbeddedPostgres } from '../../platform/embedded-postgres/index.ts'
@@ -18,10 +19,12 @@ declare module 'vitest' {
 }
 
 /**
- * One PostgreSQL for the whole run, with a migrated template that `createTestDatabase` clones: the embedded one, or the
- * installed one whose programs are in `TEST_POSTGRES_BIN`.
+ * The console as it is now. And one PostgreSQL for the whole run, with a migrated template that `createTestDatabase`
+ * clones: the embedded one, or the installed one whose programs are in `TEST_POSTGRES_BIN`.
  */
 export const setup = async (project: TestProject) => {
+  // Once for the whole run, where its sources have changed.
+  await consoleFolder()
   const folder = await createDataFolder('surrogate-test-')
   // As root the server runs as another user, who must get through.
   await chmod(folder, 0o711)

@@ -80,6 +80,8 @@ export interface TestIssuerOptions {
   test?: TestDatabase
   config?: Partial<IssuerConfig>
   policies?: { current(): PolicySet }
+  /** Where the built console is. */
+  consoleFolder?: string
   now?: Clock
   events?: { wake(): void }
   /** How the instances reach the database, when something stands between. */
@@ -146,6 +148,7 @@ export const startTestIssuer = async (options: TestIssuerOptions = {}): Promise<
       health: createHealth(),
       ...(options.now ? { now: options.now } : {}),
       ...(options.policies ? { policies: options.policies } : {}),
+      ...(options.consoleFolder ? { console: { folder: options.consoleFolder } } : {}),
     })
     running.push({ issuer, database })
   }

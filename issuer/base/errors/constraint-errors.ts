@@ -21,6 +21,7 @@ const constraints: Record<string, ProblemCode> = {
   identity_providers_target: 'connector.multiple_target_with_same_platform',
   identity_providers_name: 'single_sign_on.duplicate_connector_name',
   identity_provider_domains_once: 'single_sign_on.duplicated_domains',
+  console_last_owner: 'console.last_owner',
   personal_access_tokens_name: 'user.personal_access_token_name_exists',
 }
 

@@ -23,6 +23,7 @@ const typeProblems = [
   'application.invalid_type',
   'application.device_flow_native_only',
   'application.device_flow_not_changeable',
+  'application.algorithm_not_of_profile',
   'application.third_party_application_cannot_enable_token_exchange',
 ] as const
 
@@ -86,7 +87,13 @@ export const applicationsRoutes = (dependencies: ApplicationDependencies): Route
       body: applicationPatch,
       status: 200,
       response: application,
-      problems: ['entity.value_too_long', 'entity.not_exists_with_id', 'entity.invalid_input', ...typeProblems],
+      problems: [
+        'entity.value_too_long',
+        'entity.not_exists_with_id',
+        'entity.invalid_input',
+        'application.console_not_changeable',
+        ...typeProblems,
+      ],
       handle: async (context) => ({ body: await applications.update(context, context.params.id, context.body) }),
     }),
     route({
@@ -95,9 +102,10 @@ export const applicationsRoutes = (dependencies: ApplicationDependencies): Route
       operationId: 'deleteApplication',
       summary: 'Deletes an application and its secrets.',
       scope: 'applications',
+      freshProof: true,
       params,
       status: 204,
-      problems: ['entity.not_found'],
+      problems: ['entity.not_found', 'application.console_not_changeable'],
       handle: (context) => applications.delete(context, context.params.id),
     }),
     route({
@@ -110,7 +118,7 @@ export const applicationsRoutes = (dependencies: ApplicationDependencies): Route
       body: jsonObject,
       status: 200,
       response: jsonObject,
-      problems: ['entity.value_too_long', 'entity.not_exists_with_id'],
+      problems: ['entity.value_too_long', 'entity.not_exists_with_id', 'application.console_not_changeable'],
       handle: async (context) => ({
         body: await applications.mergeCustomData(context, context.params.id, context.body),
       }),
@@ -134,11 +142,17 @@ export const applicationsRoutes = (dependencies: ApplicationDependencies): Route
       operationId: 'createApplicationSecret',
       summary: 'Makes another secret; its value is shown only here.',
       scope: 'applications',
+      freshProof: true,
       params,
       body: newSecret,
       status: 201,
       response: createdSecret,
-      problems: ['entity.not_exists_with_id', 'application.secret_name_exists', 'entity.db_constraint_violated'],
+      problems: [
+        'entity.not_exists_with_id',
+        'application.secret_name_exists',
+        'application.console_not_changeable',
+        'entity.db_constraint_violated',
+      ],
       handle: async (context) => ({ body: await secrets.create(context, context.params.id, context.body) }),
     }),
     route({
@@ -167,6 +181,7 @@ export const applicationsRoutes = (dependencies: ApplicationDependencies): Route
       operationId: 'deleteApplicationSecret',
       summary: 'Deletes a secret, which then no longer authenticates.',
       scope: 'applications',
+      freshProof: true,
       params: ofSecret,
       status: 204,
       problems: ['entity.not_exists_with_id', 'entity.not_found'],

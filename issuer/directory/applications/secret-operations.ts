@@ -11,6 +11,7 @@ import type { Caller, OperationContext } from '../../base/route.ts'
 import { endClientAccess } from '../../tokens/authorizations/end-access.ts'
 import { confidentialTypes } from './application.ts'
 import { findApplication, lockApplication } from './application-store.ts'
+import { refuseConsole } from './refuse-console.ts'
 import { type ApplicationSecret, type NewSecret, type SecretPatch, secretLength, toSecret } from './secret.ts'
 import { deleteSecret, insertSecret, listSecrets, lockSecret, updateSecret } from './secret-store.ts'
 
@@ -43,6 +44,7 @@ export const secretOperations = ({
   const lockFor = async (trx: Knex, caller: Caller, applicationId: string) => {
     const row = requireFound(await lockApplication(trx, applicationId), applicationId)
     await refuseEscalation(caller, () => managementScopesOfApplications(trx, indicators, [applicationId]))
+    refuseConsole(applicationId)
     return row
   }
 

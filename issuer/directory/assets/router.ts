@@ -31,7 +31,7 @@ export const assetsRoutes = ({ mutate }: AssetDependencies): Route[] => [
     path: '/assets',
     operationId: 'createAsset',
     summary: 'Stores a picture for the pages: PNG, JPEG, WebP, GIF or SVG, of at most 500 kB.',
-    scope: 'all',
+    scope: 'sign-in',
     body: upload,
     status: 201,
     response: asset,

@@ -1,8 +1,10 @@
 import { z } from 'zod'
 import { type Database, queryOf } from '../../../platform/database/database.ts'
 import { newId, randomToken } from '../../../platform/ids.ts'
+import { refuseEscalation } from '../../base/authorization.ts'
 import { notFound, requireFound } from '../../base/errors/not-found.ts'
 import { problem } from '../../base/errors/problems.ts'
+import { managementScopesOfAddress } from '../../base/management-scope-store.ts'
 import type { Mutate } from '../../base/mutate.ts'
 import { type Route, route } from '../../base/route.ts'
 import { id } from '../../base/schemas.ts'
@@ -20,6 +22,8 @@ import { consumeOneTimeToken, type TokenRefusal } from './use.ts'
 export interface OneTimeTokenDependencies {
   database: Pick<Database, 'query' | 'knex'>
   mutate: Mutate
+  /** The indicators of the Management API resource. */
+  indicators: readonly string[]
 }
 
 const params = z.object({ id })
@@ -32,7 +36,7 @@ const refusals = [
 ] as const satisfies TokenRefusal[]
 
 /** Tokens for links by mail that an integrator sends: whoever has one has the mailbox. Each is good once. */
-export const oneTimeTokensRoutes = ({ database, mutate }: OneTimeTokenDependencies): Route[] => [
+export const oneTimeTokensRoutes = ({ database, mutate, indicators }: OneTimeTokenDependencies): Route[] => [
   route({
     method: 'GET',
     path: '/one-time-tokens',
@@ -54,11 +58,15 @@ export const oneTimeTokensRoutes = ({ database, mutate }: OneTimeTokenDependenci
     operationId: 'createOneTimeToken',
     summary: 'Makes a one-time token for an email address; it is shown here only.',
     scope: 'users',
+    freshProof: true,
     body: newOneTimeToken,
     status: 201,
     response: oneTimeToken.extend({ token: z.string() }),
     handle: (context) =>
       mutate(context, async ({ trx, note }) => {
+        const { email } = context.body
+        // Whoever has it can sign in as whose address it is.
+        await refuseEscalation(context.caller, () => managementScopesOfAddress(trx, indicators, email))
         const token = randomToken()
         const digest = tokenDigest('one-time-token', token)
         const created = toOneTimeToken(await insertOneTimeToken(trx, { id: newId(), digest, ...context.body }))

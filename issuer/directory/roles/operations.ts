@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import { newId } from '../../../platform/ids.ts'
 import { managementRoleNames, refuseEscalation } from '../../base/authorization.ts'
 import { changesOf } from '../../base/change.ts'
+import { isConsoleRole } from '../../base/console-roles.ts'
 import type { ManagementDependencies } from '../../base/dependencies.ts'
 import { notFound, requireFound } from '../../base/errors/not-found.ts'
 import { problem } from '../../base/errors/problems.ts'
@@ -72,6 +73,8 @@ export const roleOperations = ({
         const row = await lockRole(trx, id)
         if (row === undefined) throw problem('entity.not_exists', { data: { id } })
         await refuseEscalationBy(trx, context.caller, id)
+        // A default role would come to everybody.
+        if (patch.isDefault) refuseConsoleRole(id)
         const columns = { name: patch.name, description: patch.description, is_default: patch.isDefault }
         const changes = changesOf<RoleColumns>(row, columns as Partial<RoleColumns>)
         if (changes === undefined) return toRole(row)
@@ -85,6 +88,7 @@ export const roleOperations = ({
       mutate(context, async ({ trx, record }) => {
         requireFound(await lockRole(trx, id), id, notFound)
         await refuseEscalationBy(trx, context.caller, id)
+        refuseConsoleRole(id)
         await deleteRole(trx, id)
         await record({ type: 'Role.Deleted', entity: { kind: 'role', id }, data: null })
       }),
@@ -94,6 +98,7 @@ export const roleOperations = ({
       mutate(context, async ({ trx, record }) => {
         const row = requireFound(await lockRole(trx, id), id)
         await refuseEscalationBy(trx, context.caller, id)
+        refuseConsoleRole(id)
         await acceptScopes(trx, context.caller, row.type, scopeIds)
         await addScopes(trx, id, scopeIds)
         const data = (await listScopesOfRole(trx, id)).map(toScope)
@@ -105,11 +110,16 @@ export const roleOperations = ({
       mutate(context, async ({ trx, record }) => {
         requireFound(await lockRole(trx, id), id)
         await refuseEscalationBy(trx, context.caller, id)
+        refuseConsoleRole(id)
         const removed = await removeScope(trx, id, scopeId)
         if (removed === 0) throw notFound(scopeId)
         await record({ type: 'Role.Scopes.Updated', entity: { kind: 'role', id }, data: null, extras: { roleId: id } })
       }),
   }
+}
+
+const refuseConsoleRole = (id: string) => {
+  if (isConsoleRole(id)) throw problem('role.console_role_not_changeable', { data: { id } })
 }
 
 const refuseReservedName = (caller: Caller, name: string) => {

@@ -75,7 +75,13 @@ export const rolesRoutes = (dependencies: ManagementDependencies): Route[] => {
       body: rolePatch,
       status: 200,
       response: role,
-      problems: ['entity.not_exists', 'entity.invalid_input', 'role.name_in_use', 'role.internal_role_violation'],
+      problems: [
+        'entity.not_exists',
+        'entity.invalid_input',
+        'role.name_in_use',
+        'role.internal_role_violation',
+        'role.console_role_not_changeable',
+      ],
       handle: async (context) => ({ body: await roles.update(context, context.params.id, context.body) }),
     }),
     route({
@@ -84,9 +90,10 @@ export const rolesRoutes = (dependencies: ManagementDependencies): Route[] => {
       operationId: 'deleteRole',
       summary: 'Deletes a role; those who have it lose it.',
       scope: 'rbac',
+      freshProof: true,
       params,
       status: 204,
-      problems: ['entity.not_found'],
+      problems: ['entity.not_found', 'role.console_role_not_changeable'],
       handle: (context) => roles.delete(context, context.params.id),
     }),
     route({
@@ -120,6 +127,7 @@ export const rolesRoutes = (dependencies: ManagementDependencies): Route[] => {
       problems: [
         'entity.not_exists_with_id',
         'role.scope_exists',
+        'role.console_role_not_changeable',
         'role.management_api_scopes_not_assignable_to_user_role',
       ],
       handle: async (context) => ({ body: await roles.addScopes(context, context.params.id, context.body.scopeIds) }),
@@ -132,7 +140,7 @@ export const rolesRoutes = (dependencies: ManagementDependencies): Route[] => {
       scope: 'rbac',
       params: params.extend({ scopeId: id }),
       status: 204,
-      problems: ['entity.not_exists_with_id', 'entity.not_found'],
+      problems: ['entity.not_exists_with_id', 'entity.not_found', 'role.console_role_not_changeable'],
       handle: (context) => roles.removeScope(context, context.params.id, context.params.scopeId),
     }),
   ]

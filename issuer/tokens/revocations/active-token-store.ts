@@ -1,6 +1,7 @@
 import { type Query, statement } from '../../../platform/database/database.ts'
 import { signInSidPrefix } from '../../../platform/jwt/sid.ts'
 import type { VerifiedClaims } from '../../../platform/jwt/verify.ts'
+import { consoleClientId, consoleRoleIdsSql } from '../../base/console-roles.ts'
 import { onlyRow } from '../../base/only-row.ts'
 import type { Act } from '../access-token.ts'
 import { type Confirmation, fitsScheme } from '../dpop/confirmation.ts'
@@ -69,15 +70,29 @@ const selectHeld = statement(
   `SELECT ${jwtActive} AS active, ARRAY(
      SELECT s.name FROM application_roles ar JOIN role_scopes rs ON rs.role_id = ar.role_id
      JOIN scopes s ON s.id = rs.scope_id JOIN resources r ON r.id = s.resource_id
-     WHERE ar.application_id = $4 AND r.indicator = ANY ($6::text[])) AS held`,
+     WHERE ar.application_id = $4 AND r.indicator = ANY ($6::text[])
+     UNION
+     SELECT s.name FROM user_roles ur JOIN role_scopes rs ON rs.role_id = ur.role_id
+     JOIN scopes s ON s.id = rs.scope_id JOIN resources r ON r.id = s.resource_id
+     WHERE $4 = '${consoleClientId}' AND ur.user_id = $7 AND ur.role_id IN (${consoleRoleIdsSql})
+       AND r.indicator = ANY ($6::text[])) AS held`,
 )
 
-/** Of a verified JWT, and which scopes its client holds now, itself, on the resource it is for. */
+/**
+ * Of a verified JWT, and which scopes its client holds now, itself, on the resource it is for. One of the console has
+ * those of the person's roles there.
+ */
 export const findHeldScopes = async (
   query: Query,
   claims: VerifiedClaims,
 ): Promise<{ active: boolean; held: string[] }> =>
-  onlyRow(await query<{ active: boolean; held: string[] }>(selectHeld, [...jwtValues(claims), [claims.aud].flat()]))
+  onlyRow(
+    await query<{ active: boolean; held: string[] }>(selectHeld, [
+      ...jwtValues(claims),
+      [claims.aud].flat(),
+      claims.sub,
+    ]),
+  )
 
 /** An active opaque token. Times in seconds. */
 export interface OpaqueToken {

@@ -1,3 +1,4 @@
+import { consoleClientId, consoleRoleIdsSql } from '../../../base/console-roles.ts'
 import { type UserinfoFacts, userinfoColumns } from '../../../directory/users/userinfo-store.ts'
 import type { Consent } from '../../../tokens/consents/consent.ts'
 import { consentInForce } from '../../../tokens/consents/consent-limit-store.ts'
@@ -63,9 +64,12 @@ const inOrganizations = `EXISTS (
       ON mr.organization_id = m.organization_id AND mr.user_id = m.user_id
     WHERE m.user_id = u.id)))`
 
+const consoleRolesOf = (user: string) =>
+  `SELECT role_id FROM user_roles WHERE user_id = ${user} AND role_id IN (${consoleRoleIdsSql})`
+
 /**
  * The facts of `token`, a row with the column `authorization_id`; no row when it has none. `columns` are those of the
- * token. Permissions of the Management API do not come to people this way.
+ * token. Permissions of the Management API come to people by the console alone, and by its roles.
  */
 export const authorizationFactsSql = (token: string, columns: string): string =>
   // One column, because the driver takes longer to read two dozen than to parse their JSON.
@@ -85,9 +89,10 @@ export const authorizationFactsSql = (token: string, columns: string): string =>
      CASE WHEN r.id IS NOT NULL THEN json_build_object('id', r.id, 'indicator', r.indicator,
        'accessTokenTtl', r.access_token_ttl, 'isDefault', r.is_default) END AS resource,
      (SELECT string_agg(s.name, ' ') FROM scopes s
-      WHERE s.resource_id = r.id AND NOT r.is_management AND s.name = ANY (a.scopes)
-        AND (${oneHolds('SELECT role_id FROM user_roles WHERE user_id = u.id', 's.id')}
-          OR (asked.organization_id IS NULL AND ${inOrganizations}))) AS held
+      WHERE s.resource_id = r.id AND s.name = ANY (a.scopes)
+        AND CASE WHEN r.is_management THEN a.client_id = '${consoleClientId}' AND ${oneHolds(consoleRolesOf('u.id'), 's.id')}
+          ELSE ${oneHolds('SELECT role_id FROM user_roles WHERE user_id = u.id', 's.id')}
+            OR (asked.organization_id IS NULL AND ${inOrganizations}) END) AS held
    FROM ${token}
    JOIN authorizations a ON a.id = token.authorization_id
    JOIN users u ON u.id = a.user_id

@@ -1,0 +1,49 @@
+/** Everything comes from here, nothing is inline, and no script makes markup of text. */
+const shellPolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ')
+
+/** Passkeys are made when an owner is; nothing else that a browser can do is needed. */
+const permissionsPolicy = [
+  'publickey-credentials-get=(self)',
+  'publickey-credentials-create=(self)',
+  'clipboard-write=(self)',
+  ...['camera', 'clipboard-read', 'display-capture', 'geolocation', 'microphone', 'midi', 'payment', 'usb'].map(
+    (feature) => `${feature}=()`,
+  ),
+].join(', ')
+
+/** RFC 6797: two years, this host only. */
+const strictTransportSecurity = 'max-age=63072000'
+
+/** With every answer of the console, whatever it is. */
+export const consoleHeaders = ({ secure }: { secure: boolean }): Readonly<Record<string, string>> => ({
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  ...(secure && { 'Strict-Transport-Security': strictTransportSecurity }),
+})
+
+/** With the shell besides. */
+export const shellHeaders: Readonly<Record<string, string>> = {
+  'Content-Security-Policy': shellPolicy,
+  'Permissions-Policy': permissionsPolicy,
+  'X-Frame-Options': 'DENY',
+}
+
+/** With pages that need nothing. */
+export const noticeHeaders: Readonly<Record<string, string>> = {
+  'Content-Security-Policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'X-Frame-Options': 'DENY',
+}

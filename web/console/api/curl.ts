@@ -1,0 +1,15 @@
+import { type Input, type OperationId, operations, pathOf } from './operations.ts'
+
+/** The same call for a shell; `$TOKEN` is an access token of an application with the permission. */
+export const curlOf = <Id extends OperationId>(id: Id, input: Input<Id>, baseUrl: string): string => {
+  const { method } = operations[id]
+  const body = input.body === undefined ? undefined : JSON.stringify(input.body, null, 2)
+  const lines = [
+    `curl ${method === 'GET' ? '' : `-X ${method} `}${quoted(`${baseUrl}/api${pathOf(id, input)}`)}`,
+    '  -H "Authorization: Bearer $TOKEN"',
+    ...(body === undefined ? [] : [`  -H 'Content-Type: application/json'`, `  -d ${quoted(body)}`]),
+  ]
+  return lines.join(' \\\n')
+}
+
+const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`

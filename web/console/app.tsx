@@ -1,0 +1,70 @@
+import { useQuery } from '@tanstack/react-query'
+import { lazy, Suspense } from 'react'
+import { Route, Switch } from 'wouter'
+import { callConsole } from './api/call.ts'
+import { isProblem } from './api/problem.ts'
+import { type Session, SessionContext } from './api/session.tsx'
+import { signInAgain } from './api/sign-in.ts'
+import { ProblemNotice } from './components/notice.tsx'
+import { Loading, Page } from './components/page.tsx'
+import { pages } from './pages.ts'
+import { ErrorBoundary } from './shell/error-boundary.tsx'
+import { Guarded } from './shell/guarded.tsx'
+import { Shell } from './shell/shell.tsx'
+
+const Setup = lazy(() => import('./pages/setup/setup.tsx'))
+
+/** Whoever has a session sees the pages; whoever has none signs in, or sets up the first owner. */
+export const App = () => (
+  <Switch>
+    <Route path="/setup">
+      <Suspense>
+        <Setup />
+      </Suspense>
+    </Route>
+    <Route>
+      <SignedIn />
+    </Route>
+  </Switch>
+)
+
+const SignedIn = () => {
+  const { data: session, error } = useQuery({
+    queryKey: ['session'],
+    queryFn: ({ signal }) => callConsole<Session>('GET', '/session', undefined, signal),
+    staleTime: 60_000,
+    retry: false,
+  })
+  if (!session && isProblem(error) && error.status === 401) {
+    signInAgain()
+    return null
+  }
+  if (!session) return error ? <ProblemNotice error={error} /> : null
+  return (
+    <SessionContext value={session}>
+      <Shell pages={pages}>
+        <Switch>
+          {pages.map(({ path, operation, Page: Content }) => (
+            <Route key={path} path={path}>
+              {(params) => (
+                <ErrorBoundary key={path}>
+                  <Suspense fallback={<Loading />}>
+                    <Guarded operation={operation}>
+                      <Content params={params as Record<string, string>} />
+                    </Guarded>
+                  </Suspense>
+                </ErrorBoundary>
+              )}
+            </Route>
+          ))}
+          <Route>
+            <Page
+              title="There is no such page"
+              lead="The address may be mistyped, or of another version of the console."
+            />
+          </Route>
+        </Switch>
+      </Shell>
+    </SessionContext>
+  )
+}

@@ -1,0 +1,166 @@
+import { type ReactNode, useState } from 'react'
+import { Link } from 'wouter'
+import type { Input, OperationId } from '../api/operations.ts'
+import { useChange, useRead } from '../api/queries.ts'
+import { containing } from '../api/search-pattern.ts'
+import type { Calls } from '../generated/api.ts'
+import { Allowed } from './allowed.tsx'
+import style from './assignments.module.css'
+import { Button } from './button.tsx'
+import { CopyAsCurl } from './copy.tsx'
+import { Dialog, DialogActions, useDialog } from './dialog.tsx'
+import { announce, ProblemNotice } from './notice.tsx'
+import { Loading, Section } from './page.tsx'
+import { Rows } from './rows.tsx'
+
+type RowOf<Id extends OperationId> = Calls[Id]['answer'] extends readonly (infer Row extends { id: string })[]
+  ? Row
+  : never
+
+interface AssignmentsProps<
+  List extends OperationId,
+  From extends OperationId,
+  Add extends OperationId,
+  Remove extends OperationId,
+> {
+  title: string
+  lead?: ReactNode
+  /** One of them: `role`. */
+  kind: string
+  list: { operation: List; input: Input<List> }
+  /** What may be added: a list with a search. */
+  candidates: { operation: From; query?: Input<From>['query']; params?: Calls[From]['params'] }
+  nameOf(row: RowOf<List> | RowOf<From>): string
+  detailOf?(row: RowOf<List> | RowOf<From>): ReactNode
+  link?(row: RowOf<List>): string
+  add: { operation: Add; input(ids: string[]): Input<Add> }
+  remove: { operation: Remove; input(id: string): Input<Remove> }
+  empty: string
+}
+
+/** Things that something has, of which some can be added and taken away: roles of a user, permissions of a role. */
+export const Assignments = <
+  List extends OperationId,
+  From extends OperationId,
+  Add extends OperationId,
+  Remove extends OperationId,
+>(
+  props: AssignmentsProps<List, From, Add, Remove>,
+) => {
+  const { title, lead, kind, list, nameOf, detailOf, link, remove, empty } = props
+  const { data, error } = useRead(list.operation, list.input)
+  const taking = useChange(remove.operation)
+  const rows = (data?.body ?? []) as unknown as readonly RowOf<List>[]
+  return (
+    <Section title={title} lead={lead} actions={<AddSome {...props} />}>
+      <ProblemNotice error={error ?? taking.error} />
+      {!data && !error && <Loading lines={2} />}
+      {data && (
+        <Rows
+          title={title}
+          empty={empty}
+          rows={rows.map((row) => ({
+            key: row.id,
+            title: link ? <Link href={link(row)}>{nameOf(row)}</Link> : nameOf(row),
+            facts: detailOf?.(row),
+            actions: (
+              <Allowed operation={remove.operation}>
+                <Button
+                  kind="plain"
+                  icon="cross"
+                  label={`Take away the ${kind} ${nameOf(row)}`}
+                  onPress={() =>
+                    taking.mutate(remove.input(row.id), {
+                      onSuccess: () => announce(`The ${kind} ${nameOf(row)} is taken away.`),
+                    })
+                  }
+                />
+              </Allowed>
+            ),
+          }))}
+        />
+      )}
+    </Section>
+  )
+}
+
+const AddSome = <
+  List extends OperationId,
+  From extends OperationId,
+  Add extends OperationId,
+  Remove extends OperationId,
+>({
+  kind,
+  add,
+  candidates,
+  nameOf,
+  detailOf,
+}: AssignmentsProps<List, From, Add, Remove>) => {
+  const dialog = useDialog(`add ${kind}`)
+  const [text, setText] = useState('')
+  const [chosen, setChosen] = useState<readonly string[]>([])
+  const { operation, params, query } = candidates
+  const input = { params, query: { ...query, page: 1, page_size: 20, ...(text && { search: containing(text) }) } }
+  const { data, error } = useRead(operation, input as Input<From>, { when: dialog.isOpen })
+  const change = useChange(add.operation)
+  const rows = (data?.body ?? []) as unknown as readonly RowOf<From>[]
+  const close = () => {
+    setChosen([])
+    setText('')
+    dialog.close()
+  }
+  const confirm = () =>
+    change.mutate(add.input([...chosen]), {
+      onSuccess: () => {
+        announce(chosen.length === 1 ? `The ${kind} is added.` : `${chosen.length} are added.`)
+        close()
+      },
+    })
+  return (
+    <>
+      <Allowed operation={add.operation}>
+        <Button icon="plus" onPress={dialog.open}>
+          Add
+        </Button>
+      </Allowed>
+      <Dialog title={`Add a ${kind}`} isOpen={dialog.isOpen} onClose={close}>
+        <ProblemNotice error={error ?? change.error} />
+        <input
+          className={style.search}
+          type="search"
+          aria-label={`Search for a ${kind}`}
+          placeholder="Search"
+          value={text}
+          onChange={(event) => setText(event.target.value)}
+        />
+        <ul className={style.options}>
+          {rows.map((row) => (
+            <li key={row.id}>
+              <label>
+                <input
+                  type="checkbox"
+                  checked={chosen.includes(row.id)}
+                  onChange={({ target }) =>
+                    setChosen(target.checked ? [...chosen, row.id] : chosen.filter((id) => id !== row.id))
+                  }
+                />
+                <span>
+                  <b>{nameOf(row)}</b>
+                  <span>{detailOf?.(row)}</span>
+                </span>
+              </label>
+            </li>
+          ))}
+        </ul>
+        {data && rows.length === 0 && <p>There is nothing else to add{text && ' with that name'}.</p>}
+        <DialogActions>
+          <CopyAsCurl operation={add.operation} input={add.input([...chosen])} />
+          <Button onPress={close}>Cancel</Button>
+          <Button kind="main" isDisabled={chosen.length === 0} isPending={change.isPending} onPress={confirm}>
+            {chosen.length > 1 ? `Add ${chosen.length}` : 'Add'}
+          </Button>
+        </DialogActions>
+      </Dialog>
+    </>
+  )
+}

@@ -1,0 +1,141 @@
+import { type ReactNode, useRef } from 'react'
+import { Link, useSearchParams } from 'wouter'
+import type { Input, OperationId } from '../api/operations.ts'
+import { useRead } from '../api/queries.ts'
+import type { Calls } from '../generated/api.ts'
+import { Button } from './button.tsx'
+import { CopyAsCurl } from './copy.tsx'
+import style from './entity-table.module.css'
+import { type Filter, FilterBar, queryOf } from './filters.tsx'
+import { useKey } from './keys.ts'
+import { ProblemNotice } from './notice.tsx'
+import { Loading } from './page.tsx'
+
+export interface Column<Row> {
+  title: string
+  cell(row: Row): ReactNode
+  /** Left out where there is little room. */
+  isMinor?: boolean
+}
+
+type RowOf<Id extends OperationId> = Calls[Id]['answer'] extends readonly (infer Row)[] ? Row : never
+
+interface EntityTableProps<Id extends OperationId> {
+  /** What the rows are: `Applications`. */
+  title: string
+  operation: Id
+  params?: Calls[Id]['params']
+  /** Of every page of the list, besides what the filters say. */
+  query?: Input<Id>['query']
+  columns: readonly Column<RowOf<Id>>[]
+  /** Where a row leads; its first cell is the link. */
+  link?(row: RowOf<Id>): string
+  filters?: readonly Filter[]
+  /** Instead of the table when there is nothing at all. */
+  empty: ReactNode
+}
+
+const pageSize = 20
+
+/** A list as the server pages it; page and filters are in the address, so that it can be sent to somebody. */
+export const EntityTable = <Id extends OperationId>(props: EntityTableProps<Id>) => {
+  const { title, operation, params, query, columns, link, filters = [], empty } = props
+  const [search, setSearch] = useSearchParams()
+  const page = Math.max(1, Number(search.get('page')) || 1)
+  const asked = queryOf(filters, search)
+  const input = { params, query: { ...query, ...asked, page, page_size: pageSize } } as Input<Id>
+  const { data, error, isPlaceholderData } = useRead(operation, input)
+  const body = useRef<HTMLTableSectionElement>(null)
+  const rows = data?.body as readonly RowOf<Id>[] | undefined
+  const total = data?.total ?? rows?.length ?? 0
+  const pages = Math.max(1, Math.ceil(total / pageSize))
+  const turn = (to: number) => setSearch((before) => withPage(before, to))
+  const step = (by: number) => {
+    const links = [...(body.current?.querySelectorAll<HTMLElement>('[data-row]') ?? [])]
+    links[Math.min(Math.max(links.indexOf(document.activeElement as HTMLElement) + by, 0), links.length - 1)]?.focus()
+  }
+  useKey({ keys: 'j', label: 'Next row' }, link && (() => step(1)))
+  useKey({ keys: 'k', label: 'Row before' }, link && (() => step(-1)))
+  useKey({ keys: 'n', label: 'Next page' }, page < pages ? () => turn(page + 1) : undefined)
+  useKey({ keys: 'p', label: 'Page before' }, page > 1 ? () => turn(page - 1) : undefined)
+
+  if (error) return <ProblemNotice error={error} />
+  if (!rows) return <Loading lines={8} />
+  if (total === 0 && page === 1 && Object.keys(asked).length === 0) return empty
+  return (
+    <div className={style.list}>
+      {filters.length > 0 && <FilterBar filters={filters} search={search} onChange={setSearch} />}
+      <div className={style.frame}>
+        <table className={style.table} aria-label={title} aria-busy={isPlaceholderData}>
+          <thead>
+            <tr>
+              {columns.map(({ title: name, isMinor }) => (
+                <th key={name} scope="col" className={isMinor ? style.minor : undefined}>
+                  {name}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody ref={body}>
+            {rows.map((row, index) => (
+              <tr key={String((row as { id?: unknown }).id ?? index)}>
+                {columns.map(({ title: name, cell, isMinor }, place) =>
+                  place === 0 ? (
+                    <th key={name} scope="row">
+                      {link ? (
+                        <Link href={link(row)} className={style.link} data-row="">
+                          {cell(row)}
+                        </Link>
+                      ) : (
+                        cell(row)
+                      )}
+                    </th>
+                  ) : (
+                    <td key={name} className={isMinor ? style.minor : undefined}>
+                      {cell(row)}
+                    </td>
+                  ),
+                )}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+        {rows.length === 0 && <p className={style.nothing}>Nothing matches. Change or clear the filters.</p>}
+      </div>
+      <footer className={style.foot}>
+        <span>
+          {total.toLocaleString('en')} {total === 1 ? 'row' : 'rows'}
+        </span>
+        <CopyAsCurl operation={operation} input={input} />
+        {pages > 1 && (
+          <nav className={style.turn} aria-label="Pages of the list">
+            <Turn label="Page before" icon="left" to={page - 1} pages={pages} onTurn={turn} />
+            <span>
+              Page {page} of {pages.toLocaleString('en')}
+            </span>
+            <Turn label="Next page" icon="right" to={page + 1} pages={pages} onTurn={turn} />
+          </nav>
+        )}
+      </footer>
+    </div>
+  )
+}
+
+interface TurnProps {
+  label: string
+  icon: 'left' | 'right'
+  to: number
+  pages: number
+  onTurn(page: number): void
+}
+
+const Turn = ({ label, icon, to, pages, onTurn }: TurnProps) => (
+  <Button kind="quiet" icon={icon} label={label} isDisabled={to < 1 || to > pages} onPress={() => onTurn(to)} />
+)
+
+const withPage = (before: URLSearchParams, page: number): URLSearchParams => {
+  const search = new URLSearchParams(before)
+  if (page > 1) search.set('page', String(page))
+  else search.delete('page')
+  return search
+}

@@ -1,0 +1,22 @@
+import type { ReactNode } from 'react'
+
+/** What was typed and not saved yet, by the path of its member. */
+export type Draft = Readonly<Record<string, unknown>>
+
+/** A member of a record as people see and change it. */
+export interface Field {
+  /** In the record: `oidcClientMetadata.redirectUris`. */
+  path: string
+  label: string
+  hint?: ReactNode
+  /** `list`: texts, each in a line of its own. Default `text`. */
+  kind?: 'text' | 'lines' | 'list' | 'number' | 'choice' | 'flag' | 'password'
+  options?: Readonly<Record<string, string>>
+  isRequired?: boolean
+  /** What an empty field is. Default: left out when something is made, null in a change. */
+  empty?: null | '' | undefined
+  placeholder?: string
+  /** For what is read letter by letter. */
+  isCode?: boolean
+  autoComplete?: string
+}

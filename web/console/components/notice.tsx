@@ -1,0 +1,74 @@
+import { type ReactNode, useSyncExternalStore } from 'react'
+import { isProblem, type Problem } from '../api/problem.ts'
+import { Icon } from '../design/icon.tsx'
+import style from './notice.module.css'
+
+/** Something to know before going on. */
+export const Notice = ({
+  kind = 'info',
+  children,
+}: {
+  kind?: 'info' | 'good' | 'warn' | 'bad'
+  children: ReactNode
+}) => (
+  <div className={`${style.notice} ${style[kind]}`}>
+    <Icon name={kind === 'good' ? 'check' : kind === 'info' ? 'info' : 'warning'} />
+    <div>{children}</div>
+  </div>
+)
+
+/** What the server refused, and why: sentence, code, and the id by which its operator finds it in the log. */
+export const ProblemNotice = ({ error }: { error: unknown }) => {
+  if (!error) return null
+  const problem: Problem | undefined = isProblem(error) ? error : undefined
+  const detail = problem ? problem.detail : error instanceof Error ? error.message : String(error)
+  return (
+    <div role="alert">
+      <Notice kind="bad">
+        <p>
+          <strong>{problem?.title ?? 'This did not work.'}</strong> {detail !== problem?.title && detail}
+        </p>
+        {problem && (
+          <p className={style.particulars}>
+            <code>{problem.code}</code>
+            {problem.requestId && (
+              <>
+                {' '}
+                · request <code>{problem.requestId}</code>
+              </>
+            )}
+          </p>
+        )}
+      </Notice>
+    </div>
+  )
+}
+
+let announced = { text: '', count: 0 }
+const listeners = new Set<() => void>()
+
+/** Says in a corner, and to people who hear the page, what was done. */
+export const announce = (text: string): void => {
+  announced = { text, count: announced.count + 1 }
+  for (const tell of listeners) tell()
+}
+
+/** Where `announce` speaks; one for the whole page. */
+export const Announcements = () => {
+  const { text, count } = useSyncExternalStore(
+    (tell) => {
+      listeners.add(tell)
+      return () => listeners.delete(tell)
+    },
+    () => announced,
+  )
+  return (
+    <div role="status" className={style.corner}>
+      {text && (
+        <span key={count} className={style.toast}>
+          {text}
+        </span>
+      )}
+    </div>
+  )
+}

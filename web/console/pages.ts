@@ -1,0 +1,23 @@
+import { type ComponentType, lazy } from 'react'
+import type { ConsolePage, PageProps } from './shell/console-page.ts'
+
+/** Each page is fetched when it is first opened. */
+const page = (load: () => Promise<{ default: ComponentType<PageProps> }>) => lazy(load)
+
+/** What the console is, page by page; a new page is a row. */
+export const pages: readonly ConsolePage[] = [
+  { path: '/', title: 'Home', group: '', icon: 'home', key: 'h', Page: page(() => import('./pages/home/home.tsx')) },
+  {
+    ...{ path: '/applications', title: 'Applications', group: 'APIs', icon: 'application', key: 'a' },
+    ...{ operation: 'listApplications', words: 'clients redirect uris secrets guide' },
+    Page: page(() => import('./pages/applications/applications.tsx')),
+  },
+  {
+    ...{ path: '/applications/new', title: 'New application', operation: 'createApplication' },
+    Page: page(() => import('./pages/applications/new-application.tsx')),
+  },
+  {
+    ...{ path: '/applications/:id/:tab?', title: 'Application', operation: 'getApplication' },
+    Page: page(() => import('./pages/applications/application.tsx')),
+  },
+]

@@ -1,0 +1,23 @@
+import type { ComponentType } from 'react'
+import type { OperationId } from '../api/operations.ts'
+import type { IconName } from '../design/icon.tsx'
+
+/** A page of the console. Those with a group stand in the navigation; the others are reached from there. */
+export interface ConsolePage {
+  /** Below `/console`, parameters as `:name`. */
+  path: string
+  title: string
+  group?: (typeof groups)[number]
+  icon?: IconName
+  /** `g` and this letter go there. */
+  key?: string
+  /** What it cannot be without: whoever may not call it sees why. */
+  operation?: OperationId
+  /** Other words under which people look for it. */
+  words?: string
+  Page: ComponentType<PageProps>
+}
+
+export const groups = ['', 'People', 'APIs', 'Webhooks', 'Service'] as const
+
+export type PageProps = { params: Readonly<Record<string, string>> }
