@@ -993,7 +993,7 @@ export interface Calls {
     params: { "id": string }
     query: {  }
     body: $UpdateHookBody
-    answer: $Hook
+    answer: { "tenantId": "default"; "id": string; "name": string; "event": (string) | (null); "events": (string)[]; "config": { "url": string; "headers"?: Record<string, string>; "retries"?: number; "rateLimit"?: number }; "organizationIds": ((string)[]) | (null); "signingKey"?: string; "webhookSecret"?: string; "enabled": boolean; "disabledReason": (string) | (null); "createdAt": number; "executionStats"?: { "successCount": number; "requestCount": number } }
   }
   /** Deletes a hook; what is still to be delivered to it is cancelled. */
   deleteHook: {
