@@ -170,9 +170,10 @@ export const openEndpoints = async (
   onStop('replays of events', () => replayJob.close())
   const eventFeed = createEventFeed(database)
   onStop('event feed', () => eventFeed.close())
-  const outcomes = createNotifier({ database, logger, channel: outcomesChannel })
-  onStop('outcome notifier', () => outcomes.close())
-  const notices = createNotices({ feed: eventFeed, notifier: outcomes })
+  const notices = createNotices({
+    feed: eventFeed,
+    hearOutcomes: () => createNotifier({ database, logger, channel: outcomesChannel }),
+  })
   onStop('notices', () => notices.close())
   const impersonationNotices = startImpersonationNotices({
     ...{ database, feed: eventFeed, notifyOwner, logger },

@@ -136,7 +136,10 @@ export const startManagement = async (): Promise<ManagementTest> => {
       baseUrl,
       replaysWaiting() {},
       eventFeed,
-      notices: createNotices({ feed: eventFeed, notifier: { onNotify: () => () => {} } }),
+      notices: createNotices({
+        feed: eventFeed,
+        hearOutcomes: () => ({ connected: true, onNotify: () => () => {}, close: async () => {} }),
+      }),
       claimsScripts: createClaimsScriptStore(envelope),
       sandbox,
       keys,
