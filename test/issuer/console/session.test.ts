@@ -109,6 +109,12 @@ test('the audit trail names the person', async () => {
       payload: { subject: owner.id, person: { userId: owner.id, sid: expect.stringMatching(/^ps_/) } },
     },
   ])
+  // Also where it is about somebody else.
+  const { body: made } = await home.call(browser, 'POST', '/api/users', { username: 'named_too' })
+  const list = async (query: string) =>
+    (await home.issuer.api('GET', `/logs?${query}`)).body.map(({ key }: { key: string }) => key)
+  expect(await list(`personId=${owner.id}`)).toEqual(['Management.createUser', 'Management.createRole'])
+  expect(await list(`userId=${made.id}`)).toEqual(['Management.createUser'])
 })
 
 test('roles that are given and taken count at the next call', async () => {
