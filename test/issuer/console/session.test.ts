@@ -109,6 +109,27 @@ test('the audit trail names the person', async () => {
       payload: { subject: owner.id, person: { userId: owner.id, sid: expect.stringMatching(/^ps_/) } },
     },
   ])
+  // Also where it is about somebody else.
+  const { body: made } = await home.call(browser, 'POST', '/api/users', { username: 'named_too' })
+  const list = async (query: string) =>
+    (await home.issuer.api('GET', `/logs?${query}`)).body.map(({ key }: { key: string }) => key)
+  expect(await list(`personId=${owner.id}`)).toEqual(['Management.createUser', 'Management.createRole'])
+  expect(await list(`userId=${made.id}`)).toEqual(['Management.createUser'])
+})
+
+test('an Idempotency-Key is each person’s own, although all use one application', async () => {
+  const owners = [await home.createMember('owner'), await home.createMember('owner')]
+  const answers = []
+  for (const owner of owners) {
+    const browser = await home.browserOf(owner)
+    const body = { name: 'One key', description: 'x' }
+    const again = () => home.call(browser, 'POST', '/api/roles', body, { headers: { 'idempotency-key': 'one-key' } })
+    answers.push([(await again()).status, (await again()).headers.get('idempotent-replayed')])
+  }
+  expect(answers).toEqual([
+    [200, 'true'],
+    [422, 'true'],
+  ])
 })
 
 test('roles that are given and taken count at the next call', async () => {
