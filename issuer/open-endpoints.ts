@@ -251,6 +251,7 @@ export const openEndpoints = async (
   const mintIdToken = createIdTokenMint({ keys, issuer })
   const issueTokens = createIssueTokens({ database, grants, mint, mintIdToken, now })
   const token = createTokenEndpoint({ issueTokens, authenticateClient, limits, proofs, originOf, logger, metrics })
+  const jwks = createJwksEndpoint({ keys })
   const console =
     consoleUrl === undefined
       ? undefined
@@ -268,7 +269,7 @@ export const openEndpoints = async (
             now,
             logger,
           },
-          ...{ hmac, mutate, passwords, passwordRules, settings },
+          ...{ hmac, jwks, mutate, passwords, passwordRules, settings },
           isFromProxy: createIsFromProxy(config.trustedProxies),
           folder: options.console?.folder,
           port: consoleSettings.port,
@@ -302,7 +303,6 @@ export const openEndpoints = async (
     metrics,
   })
   onStop('expiry', () => expiry.close())
-  const jwks = createJwksEndpoint({ keys })
   const metadata = createMetadataEndpoint({ issuer, grants, idTokenAlgorithms: keys.idTokenAlgorithms })
   const userinfo = createUserinfoEndpoint({ query: database.query, proofs, logger })
   const browserEndpoints = await openBrowserEndpoints({

@@ -20,4 +20,10 @@ export const pages: readonly ConsolePage[] = [
     ...{ path: '/applications/:id/:tab?', title: 'Application', operation: 'getApplication' },
     Page: page(() => import('./pages/applications/application.tsx')),
   },
+  {
+    ...{ path: '/developer', title: 'Developer', group: 'Service', icon: 'code', key: 'd' },
+    words: 'api log curl token jwt openapi reference',
+    Page: page(() => import('./pages/developer/developer.tsx')),
+  },
+  { path: '/developer/:tab', title: 'Developer', Page: page(() => import('./pages/developer/developer.tsx')) },
 ]
