@@ -11,10 +11,7 @@ const tabs = [
 
 /** For whoever writes against the issuer. */
 const Developer = ({ params: { tab } }: { params: { tab?: string } }) => (
-  <Page
-    title="Developer"
-    lead="What this console asks the API, what is in a token, and what there is to call."
-  >
+  <Page title="Developer" lead="What this console asks the API, what is in a token, and what there is to call.">
     <Tabs tabs={tabs} current={tab ? `/developer/${tab}` : '/developer'} />
     {tab === 'tokens' ? <Tokens /> : tab === 'reference' ? <Reference /> : <ApiLog />}
   </Page>

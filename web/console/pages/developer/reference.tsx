@@ -36,7 +36,10 @@ export const Reference = () => {
           }))}
         />
       </Section>
-      <Section title="Operations of the Management API" lead="One of the permissions that an operation names is enough.">
+      <Section
+        title="Operations of the Management API"
+        lead="One of the permissions that an operation names is enough."
+      >
         <input
           className={style.search}
           type="search"
