@@ -1,5 +1,7 @@
+import { type Clock, systemClock, toSeconds } from '../../platform/clock.ts'
 import { JwtError } from '../../platform/jwt/jwt-error.ts'
 import { AppError } from '../../platform/problem.ts'
+import { freshProofSeconds } from '../base/authorization.ts'
 import { consoleClientId } from '../base/console-roles.ts'
 import { OAuthError, problem } from '../base/errors/problems.ts'
 import type { Caller, CallingPerson } from '../base/route.ts'
@@ -28,6 +30,7 @@ export interface AuthenticateOptions {
   verify: VerifyManagementToken
   /** The indicators of the Management API resource; one of them must be in `aud`. */
   indicators: readonly string[]
+  now?: Clock
 }
 
 const isRefusal = (error: unknown) =>
@@ -37,26 +40,25 @@ const intended = ({ aud }: ManagementClaims, indicators: readonly string[]) =>
   (typeof aud === 'string' ? [aud] : (aud ?? [])).some((audience) => indicators.includes(audience))
 
 /** Without a time nobody has proven anything lately. */
-const personOf = (userId: string, { sid, auth_time: authTime }: ManagementClaims): CallingPerson => ({
+const personOf = (userId: string, { sid, auth_time: authTime }: ManagementClaims, now: Date): CallingPerson => ({
   userId,
   sid,
-  authTime: typeof authTime === 'number' ? authTime : 0,
+  isFresh: typeof authTime === 'number' && toSeconds(now) - authTime <= freshProofSeconds,
 })
 
 /** From an access token to the caller; every failure is 401. */
-export const createAuthenticate =
-  ({ verify, indicators }: AuthenticateOptions) =>
-  async ({ token, proof }: PresentedToken): Promise<Caller> => {
+export const createAuthenticate = ({ verify, indicators, now = systemClock }: AuthenticateOptions) => {
+  const claimsOf = async (token: string): Promise<ManagementClaims> => {
     const claims = await verify(token).catch((cause: unknown) => {
       if (!isRefusal(cause)) throw cause
       throw problem('auth.unauthorized', { headers: invalidToken, cause })
     })
-    if (!intended(claims, indicators)) {
-      throw problem('auth.unauthorized', {
-        detail: 'The access token is for another audience.',
-        headers: invalidToken,
-      })
-    }
+    if (intended(claims, indicators)) return claims
+    throw problem('auth.unauthorized', { detail: 'The access token is for another audience.', headers: invalidToken })
+  }
+
+  return async ({ token, proof }: PresentedToken): Promise<Caller> => {
+    const claims = await claimsOf(token)
     // RFC 9449 §7.1: a token that is bound to a key is no bearer token, and the other way round.
     if (!fitsScheme(claims.cnf, proof?.thumbprint)) {
       throw problem('auth.unauthorized', {
@@ -69,7 +71,11 @@ export const createAuthenticate =
     return {
       subject: claims.sub,
       clientId: claims.client_id ?? claims.sub,
-      scopes: new Set(claims.scope?.split(' ').filter(Boolean)),
-      ...(claims.client_id === consoleClientId && { person: personOf(claims.sub, claims) }),
+      scopes: scopesOf(claims),
+      scopesNow: async () => scopesOf(await claimsOf(token)),
+      ...(claims.client_id === consoleClientId && { person: personOf(claims.sub, claims, now()) }),
     }
   }
+}
+
+const scopesOf = ({ scope }: ManagementClaims) => new Set(scope?.split(' ').filter(Boolean))

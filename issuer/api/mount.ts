@@ -6,15 +6,18 @@ import express, {
   type RequestHandler,
   type Response,
 } from 'express'
+import type { EventRequest } from '../../events/outbox.ts'
+import type { Query } from '../../platform/database/database.ts'
 import { newId } from '../../platform/ids.ts'
 import type { Logger } from '../../platform/logger.ts'
 import type { AuthenticateAccount } from '../account/api/bearer.ts'
-import { authorize, refuseEscalation } from '../base/authorization.ts'
+import { authorize, refuseEscalation, requireFreshProof } from '../base/authorization.ts'
 import type { RequestOrigin } from '../base/client-address.ts'
 import { errorAnswer } from '../base/errors/error-answer.ts'
 import { problem } from '../base/errors/problems.ts'
 import type { Idempotency } from '../base/idempotency.ts'
 import { isSearchParameter } from '../base/lists/search.ts'
+import type { Mutate } from '../base/mutate.ts'
 import { type InputIssue, parseInput } from '../base/parse-input.ts'
 import { readJson, refuseUnstorable } from '../base/request-body.ts'
 import {
@@ -30,8 +33,12 @@ import {
 import { type PresentedToken, readPresentedToken } from '../tokens/dpop/presented-token.ts'
 import type { Proofs } from '../tokens/dpop/proofs.ts'
 import { type AuthenticateOptions, createAuthenticate } from './authenticate.ts'
+import { createConditional } from './conditional.ts'
 import { createDocumentsRouter } from './documents-router.ts'
+import { isDryRun, rehearse } from './dry-run.ts'
+import { sendEventStream } from './event-stream.ts'
 import { sendJsonLines } from './json-lines.ts'
+import { namedSession } from './named-session.ts'
 import { pageHeaders, pageOf } from './pagination.ts'
 
 export interface ManagementApiOptions extends AuthenticateOptions {
@@ -47,7 +54,11 @@ export interface ManagementApiOptions extends AuthenticateOptions {
   limitClient?: ((clientId: string) => Promise<void>) | undefined
   /** The permissions of the Management API that a user holds. Absent: nobody holds any. */
   scopesOfUser?: (userId: string) => Promise<string[]>
+  /** For what leaves a row without a change. Absent: nothing does. */
+  mutate?: Mutate
   idempotency: Idempotency
+  /** For versions, and for sessions that callers name. */
+  query: Query
   /** For tokens that are bound to a key (RFC 9449). */
   proofs: Pick<Proofs, 'forToken'>
   logger: Logger
@@ -68,8 +79,8 @@ export const createManagementApi = (options: ManagementApiOptions): Express => {
   app.enable('case sensitive routing')
 
   const api = express.Router({ caseSensitive: true, strict: true })
-  const serve = createServe(options)
   const routes = routesFor('management', options.routes)
+  const serve = createServe(options, routes)
   const accountRoutes = routesFor('account', options.routes)
   for (const [path, definitions] of byPath([...routes, ...accountRoutes])) {
     const handlers = api.route(path)
@@ -90,6 +101,8 @@ type Served = ManagementRoute | RouteFor<'account'>
 interface Proven {
   caller: Caller
   more: object
+  /** The session of somebody else that the call is about. */
+  sid?: string | undefined
 }
 
 const createProve = (options: ManagementApiOptions) => {
@@ -123,32 +136,50 @@ const createProve = (options: ManagementApiOptions) => {
     // People share the console, but no limit.
     await options.limitClient?.(caller.person?.userId ?? caller.clientId)
     authorize(definition, caller)
+    // What a deletion would end is only told.
+    if (definition.freshProof && !isDryRun(definition, request.query)) requireFreshProof(caller)
     await refuseTakingOver(definition, request.params['userId'], caller)
-    return { caller, more: {} }
+    return { caller, more: {}, sid: await namedSession(options.query, request, caller) }
   }
 }
 
 /** Authenticate → limit → authorize → read and parse → answered before? → handle → answer. */
-const createServe = (options: ManagementApiOptions) => {
+const createServe = (options: ManagementApiOptions, routes: readonly ManagementRoute[]) => {
   const prove = createProve(options)
-  return (definition: Served): RequestHandler =>
-    async (request, response) => {
+  const conditional = createConditional(routes, options.query)
+  return (definition: Served): RequestHandler => {
+    const { concerned, run } = conditional(definition)
+    return async (request, response) => {
       const origin = { ip: options.clientAddress(request), userAgent: request.headers['user-agent'] }
       const presented = readPresentedToken(options.proofs, request, response)
-      const { caller, more } = await prove(definition, request, presented, origin)
+      const { caller, more, sid } = await prove(definition, request, presented, origin)
       response.locals['clientId'] = caller.clientId
-      const { context: read, json } = await readContext(definition, caller, request, origin)
-      const context: Context = { ...read, ...more }
-      const handle = async (own: Context) => (await definition.handle(own)) ?? undefined
+      const { context: read, json } = await readContext(definition, caller, request, { ...origin, sid })
+      const context: Context = {
+        ...read,
+        ...more,
+        entity: concerned({ headers: request.headers, params: read.request.params }),
+      }
+      const { entity } = context
+      const isTried = definition.access === 'management' && isDryRun(definition, request.query)
+      const handle = async (own: Context) =>
+        isTried && entity
+          ? rehearse(entity, (dryRun) => Promise.resolve(definition.handle({ ...own, dryRun })))
+          : ((await definition.handle(own)) ?? undefined)
       const key = takesKey(definition) ? request.headers['idempotency-key'] : undefined
       const result =
         key === undefined
-          ? await handle(context)
+          ? await run(context, response, () => handle(context))
           : await options.idempotency.run({ key: String(key), route: definition, context, body: json }, handle)
+      if (showsSecret(definition) && caller.person) await options.mutate?.(context, async () => {})
       const headers = context.page && pageHeaders(addressOf(request, options.baseUrl), context.page, totalOf(result))
       await answer(response, definition, result, headers)
     }
+  }
 }
+
+const showsSecret = (definition: Served): boolean =>
+  definition.access === 'management' && definition.method === 'GET' && definition.freshProof === true
 
 /** Made from our own base address: `Host` is whatever the caller or a proxy says. */
 const addressOf = ({ path, originalUrl }: Request, baseUrl: string) => {
@@ -162,7 +193,7 @@ const readContext = async (
   definition: Served,
   caller: Caller,
   request: Request,
-  origin: RequestOrigin,
+  origin: RequestOrigin & Pick<EventRequest, 'sid'>,
 ): Promise<{ context: Context; json: unknown }> => {
   refuseUnstorable(request.params, 'path')
   refuseUnstorable(request.query, 'query')
@@ -178,6 +209,7 @@ const readContext = async (
     query,
     body,
     page,
+    lastEventId: request.get('last-event-id'),
     // Of those sent, what was read: not the defaults, not what is ignored.
     fields: Object.keys(Object(json)).filter((name) => Object.hasOwn(body, name)),
     request: {
@@ -205,9 +237,11 @@ const answer = async (
   result: RouteResult | undefined,
   headers: Record<string, string> = {},
 ) => {
-  const { body, lines, status = definition.status, headers: own = {} } = result ?? {}
+  const { body, lines, events, status = definition.status, headers: own = {} } = result ?? {}
   response.status(status).set({ ...headers, ...own })
-  if (lines !== undefined && response.req.method !== 'HEAD') await sendJsonLines(response, lines)
+  const isHead = response.req.method === 'HEAD'
+  if (lines !== undefined && !isHead) await sendJsonLines(response, lines)
+  else if (events !== undefined && !isHead) await sendEventStream(response, events)
   else if (body === undefined) response.end()
   else response.json(body)
 }

@@ -23,6 +23,7 @@ const typeProblems = [
   'application.invalid_type',
   'application.device_flow_native_only',
   'application.device_flow_not_changeable',
+  'application.algorithm_not_of_profile',
   'application.third_party_application_cannot_enable_token_exchange',
 ] as const
 
@@ -101,6 +102,7 @@ export const applicationsRoutes = (dependencies: ApplicationDependencies): Route
       operationId: 'deleteApplication',
       summary: 'Deletes an application and its secrets.',
       scope: 'applications',
+      freshProof: true,
       params,
       status: 204,
       problems: ['entity.not_found', 'application.console_not_changeable'],
@@ -140,6 +142,7 @@ export const applicationsRoutes = (dependencies: ApplicationDependencies): Route
       operationId: 'createApplicationSecret',
       summary: 'Makes another secret; its value is shown only here.',
       scope: 'applications',
+      freshProof: true,
       params,
       body: newSecret,
       status: 201,
@@ -178,6 +181,7 @@ export const applicationsRoutes = (dependencies: ApplicationDependencies): Route
       operationId: 'deleteApplicationSecret',
       summary: 'Deletes a secret, which then no longer authenticates.',
       scope: 'applications',
+      freshProof: true,
       params: ofSecret,
       status: 204,
       problems: ['entity.not_exists_with_id', 'entity.not_found'],
