@@ -21,6 +21,20 @@ export const pages: readonly ConsolePage[] = [
     Page: page(() => import('./pages/applications/application.tsx')),
   },
   {
+    ...{ path: '/sign-in-settings', title: 'Sign-in settings', group: 'Service', icon: 'settings', key: 's' },
+    ...{ operation: 'getSignInExperience', words: 'identifiers password policy mfa captcha lockout account sessions' },
+    Page: page(() => import('./pages/sign-in-settings/sign-in-settings.tsx')),
+  },
+  {
+    ...{ path: '/sign-in-settings/:tab', title: 'Sign-in settings', operation: 'getSignInExperience' },
+    Page: page(() => import('./pages/sign-in-settings/sign-in-settings.tsx')),
+  },
+  {
+    ...{ path: '/branding', title: 'Branding', group: 'Service', icon: 'branding', key: 'b' },
+    ...{ operation: 'getSignInExperience', words: 'colours logo css theme preview' },
+    Page: page(() => import('./pages/branding/branding.tsx')),
+  },
+  {
     ...{ path: '/developer', title: 'Developer', group: 'Service', icon: 'code', key: 'd' },
     words: 'api log curl token jwt openapi reference',
     Page: page(() => import('./pages/developer/developer.tsx')),

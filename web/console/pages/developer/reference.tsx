@@ -13,7 +13,7 @@ const documents = [
 ] as const
 
 /** How many operations are listed at once. */
-const shown = 30
+const shown = 12
 
 /** What the issuer says of its own interfaces, and which operations of the Management API this person may call. */
 export const Reference = () => {
