@@ -1,8 +1,21 @@
+import type { Locator } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { chromium } from '../support/chromium.ts'
 import { type ConsoleInChromium, startConsoleInChromium } from '../support/console-in-chromium.ts'
 
 const logo = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><rect width="8" height="8" fill="#0a0"/></svg>'
+
+// Functions of the page are its text here, where there is no DOM.
+const widthOf = (image: Locator) =>
+  image.evaluate((element: unknown) => (element as { naturalWidth: number }).naturalWidth)
+const styleOf = (element: Locator, name: string) =>
+  element.evaluate(
+    (found: unknown, member) =>
+      (globalThis as unknown as { getComputedStyle(of: unknown): Record<string, string> }).getComputedStyle(found)[
+        member
+      ],
+    name,
+  )
 
 describe.skipIf(!chromium)('in Chromium', () => {
   let app: ConsoleInChromium
@@ -17,7 +30,7 @@ describe.skipIf(!chromium)('in Chromium', () => {
     const preview = page.frameLocator('iframe[title="Preview"]')
     await preview.getByRole('heading', { name: 'Sign in' }).waitFor()
     const button = preview.getByRole('button', { name: /Sign in|Anmelden/ }).first()
-    const colorOf = () => button.evaluate((element) => getComputedStyle(element).backgroundColor)
+    const colorOf = () => styleOf(button, 'backgroundColor')
     await page.getByLabel('Name on the pages').fill('Acme Bank')
     await page.getByLabel('On light pages', { exact: true }).fill('#0a7d4b')
     await page.getByLabel('Custom CSS').fill('main { border: 3px solid rebeccapurple }')
@@ -26,10 +39,10 @@ describe.skipIf(!chromium)('in Chromium', () => {
       .getByLabel('Upload: Logo', { exact: true })
       .setInputFiles({ name: 'logo.svg', mimeType: 'image/svg+xml', buffer: Buffer.from(logo) })
     await preview.locator('.brand img').waitFor()
-    await expect.poll(() => preview.locator('.brand img').evaluate((image) => image.naturalWidth)).toBeGreaterThan(0)
+    await expect.poll(() => widthOf(preview.locator('.brand img'))).toBeGreaterThan(0)
     await preview.getByText('Acme Bank').first().waitFor()
     expect(await colorOf()).toBe('rgb(10, 125, 75)')
-    expect(await preview.locator('main').evaluate((element) => getComputedStyle(element).borderTopWidth)).toBe('3px')
+    expect(await styleOf(preview.locator('main'), 'borderTopWidth')).toBe('3px')
     await page.getByLabel('Language').selectOption('de')
     await preview.getByText('Nur für Kunden').waitFor()
     await page.getByLabel('Theme').selectOption('dark')

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'react'
-import type { Draft, Field } from './field.ts'
+import { type Draft, type Field, isSecret } from './field.ts'
 
 const nothing: Draft = {}
 
@@ -33,8 +33,6 @@ export const useDraft = (name: string, initial: Draft = nothing) => {
     },
   }
 }
-
-export const isSecret = ({ kind, isSecret: isMarked }: Field): boolean => kind === 'password' || isMarked === true
 
 const read = (place: string): Draft | undefined => {
   try {

@@ -25,3 +25,5 @@ export interface Field {
   isCode?: boolean
   autoComplete?: string
 }
+
+export const isSecret = ({ kind, isSecret: isMarked }: Field): boolean => kind === 'password' || isMarked === true

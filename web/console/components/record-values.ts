@@ -1,5 +1,4 @@
-import { isSecret } from './draft.ts'
-import type { Draft, Field } from './field.ts'
+import { type Draft, type Field, isSecret } from './field.ts'
 
 /** Between a record, which is nested, and the fields of a form, which are flat. */
 
