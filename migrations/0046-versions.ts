@@ -1,8 +1,9 @@
 import type { Migration } from '../platform/database/database.ts'
 
 /**
- * Versions for what has no events: applications, resources, hooks and settings. By triggers, because an issuer of the
- * version before changes them too, and relays disable hooks. Audit rows are found by session, and more is searched.
+ * Versions for what has no events: applications, resources, hooks, connectors and settings. By triggers, because an
+ * issuer of the version before changes them too, and relays disable hooks. Audit rows are found by session, and more is
+ * searched.
  */
 export const versions: Migration = {
   name: '0046-versions',
@@ -26,6 +27,10 @@ CREATE TRIGGER settings_version AFTER INSERT OR UPDATE ON settings
   FOR EACH ROW EXECUTE FUNCTION next_version('setting', 'name');
 CREATE TRIGGER claims_scripts_version AFTER INSERT OR UPDATE OR DELETE ON claims_scripts
   FOR EACH ROW EXECUTE FUNCTION next_version('claims-script', 'token_type');
+CREATE TRIGGER connectors_version AFTER INSERT OR UPDATE ON connectors
+  FOR EACH ROW EXECUTE FUNCTION next_version('connector', 'id');
+CREATE TRIGGER identity_providers_version AFTER INSERT OR UPDATE ON identity_providers
+  FOR EACH ROW EXECUTE FUNCTION next_version('connector', 'id');
 -- Not the health that relays write.
 CREATE TRIGGER hooks_version
   AFTER INSERT OR UPDATE OF name, events, event, url, sealed_headers, retries, rate_limit, organization_ids, enabled ON hooks

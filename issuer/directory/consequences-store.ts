@@ -59,6 +59,11 @@ const counted = {
     users: `(SELECT DISTINCT user_id FROM organization_user_roles JOIN organization_role_scopes USING (organization_role_id)
       WHERE organization_scope_id = $1) AS holders`,
   },
+  connector: {
+    users: `(SELECT user_id FROM user_identities WHERE target = (SELECT target FROM identity_providers WHERE id = $1)
+      UNION SELECT user_id FROM user_sso_identities WHERE provider_id = $1) AS linked`,
+    organizations: 'organization_jit_sso_connectors WHERE sso_connector_id = $1',
+  },
   hook: {
     openDeliveries: 'open_deliveries WHERE hook_id = $1',
     replays: `replays WHERE hook_id = $1 AND state = 'running'`,

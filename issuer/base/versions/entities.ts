@@ -4,7 +4,8 @@ interface VersionedKind {
   kind: string
   /** Of the Management API. What stands below it belongs to the entity too. */
   path: string
-  table: string
+  /** Where its row is, in one of them. */
+  table: string | readonly string[]
   /** The column of the id. */
   key?: string
   /** Of which there is one: its id. */
@@ -31,6 +32,8 @@ const kinds: readonly VersionedKind[] = [
     isAlwaysThere: true,
   },
   { kind: 'hook', path: '/hooks/:id', table: 'hooks' },
+  { kind: 'connector', path: '/connectors/:id', table: ['connectors', 'identity_providers'] },
+  { kind: 'connector', path: '/sso-connectors/:id', table: 'identity_providers' },
   { kind: 'claims-script', path: '/configs/jwt-customizer/:tokenType', table: 'claims_scripts', key: 'token_type' },
   {
     kind: 'setting',
@@ -55,7 +58,7 @@ const kinds: readonly VersionedKind[] = [
 export interface VersionedEntity {
   kind: string
   id: string
-  table: string
+  tables: readonly string[]
   key: string
   isAlwaysThere: boolean
 }
@@ -78,7 +81,7 @@ export const versionedAt = (path: string): VersionedPath | undefined => {
   return {
     path: found.path,
     isItself: path === found.path,
-    entity: (params) => ({ kind, table, key, id: only ?? params[parameter]!, isAlwaysThere }),
+    entity: (params) => ({ kind, tables: [table].flat(), key, id: only ?? params[parameter]!, isAlwaysThere }),
   }
 }
 

@@ -20,12 +20,15 @@ const lock = statement(
  */
 export const lockVersion = async (
   transaction: Transaction,
-  { kind, id, table, key, isAlwaysThere }: VersionedEntity,
+  { kind, id, tables, key, isAlwaysThere }: VersionedEntity,
 ): Promise<number | undefined> => {
   const query = queryOf(transaction)
-  const row = statement(`version-lock-${table}`, `SELECT FROM ${table} WHERE ${key} = $1 FOR NO KEY UPDATE`)
-  const found = await query(row, [id])
-  if (found.length === 0 && !isAlwaysThere) return undefined
+  let isThere = isAlwaysThere
+  for (const table of tables) {
+    const row = statement(`version-lock-${table}`, `SELECT FROM ${table} WHERE ${key} = $1 FOR NO KEY UPDATE`)
+    isThere = (await query(row, [id])).length > 0 || isThere
+  }
+  if (!isThere) return undefined
   const [locked] = await query<{ version: number }>(lock, [kind, id])
   return locked!.version
 }

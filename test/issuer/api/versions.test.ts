@@ -47,6 +47,16 @@ const entities: [kind: string, path: () => string, change: (text: string) => obj
     (description) => ({ description }),
   ],
   ['a hook', () => `/hooks/${fixtures.ids['/hooks/{id}']}`, (name) => ({ name })],
+  [
+    'a connector for messages',
+    () => `/connectors/${fixtures.ids['/connectors/{id}']}`,
+    (text) => ({ syncProfile: text === 'one' }),
+  ],
+  [
+    'an identity provider',
+    () => `/connectors/${fixtures.ids['createConnectorAuthorizationUri /connectors/{id}']}`,
+    (text) => ({ syncProfile: text === 'one' }),
+  ],
   ['the sign-in experience', () => '/sign-in-exp', (text) => ({ supportEmail: `${text}@example.test` })],
   ['the settings of accounts', () => '/account-center', (text) => ({ enabled: text === 'one' })],
   ['the settings of sessions', () => '/configs/oidc/session', (text) => ({ ttl: text === 'one' ? 7200 : 3600 })],

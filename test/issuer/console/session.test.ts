@@ -77,7 +77,7 @@ test('a call is that of the Management API, with what the person may do, on any 
     ['POST', '/api/users', { username: 'forged' }],
     ['DELETE', `/api/users/${made.body.id}`, undefined],
     ['POST', `/api/users/${auditor.id}/roles`, { roleIds: [consoleRoles.owner.id] }],
-    ['GET', '/api/hooks', undefined],
+    ['GET', '/api/hooks/any/signing-key', undefined],
   ] as const)
     expect([path, await home.call(watching, method, path, body)]).toMatchObject([
       path,
