@@ -48,7 +48,7 @@ const Example = ({ texts, usage }: { texts: Record<string, object>; usage: Usage
     <Section title="Example">
       {text ? (
         <>
-          <Facts facts={{ Subject: subject || undefined }} />
+          {subject && <Facts facts={{ Subject: subject }} />}
           <p className={style.text}>{text}</p>
         </>
       ) : (
