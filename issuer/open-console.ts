@@ -37,6 +37,7 @@ export interface ConsoleDependencies {
   issueTokens: IssueTokens
   verifier: AccessTokenVerifier
   management: RequestListener
+  jwks: RequestListener
   /** Where the built console is. */
   folder: string | undefined
   baseUrl: string
@@ -66,6 +67,7 @@ export const openConsole = (dependencies: ConsoleDependencies): ConsoleEndpoint 
     signIn: createConsoleSignIn({ envelope, cookies, sessions, client, baseUrl, consoleUrl, now }),
     files: folder === undefined ? undefined : createConsoleFiles(folder),
     management: dependencies.management,
+    jwks: dependencies.jwks,
     signOut: ({ sessionId, userId }, origin) =>
       signOut({
         session: { id: sessionId, userId },

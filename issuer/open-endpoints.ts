@@ -51,6 +51,7 @@ import { createAuthenticateClient } from './protocol/clients/authenticate-client
 import { createCors } from './protocol/cors.ts'
 import { createGrants } from './protocol/grants.ts'
 import { createIssueTokens } from './protocol/issue-tokens.ts'
+import { createJwksEndpoint } from './protocol/jwks.ts'
 import { createTokenEndpoint } from './protocol/token-endpoint.ts'
 import { createAccessTokenMint, createAccessTokenVerifier } from './tokens/access-token.ts'
 import { createProofs } from './tokens/dpop/proofs.ts'
@@ -252,6 +253,7 @@ export const openEndpoints = async (
   const mintIdToken = createIdTokenMint({ keys, issuer })
   const issueTokens = createIssueTokens({ database, grants, mint, mintIdToken, now })
   const token = createTokenEndpoint({ issueTokens, authenticateClient, limits, proofs, originOf, logger, metrics })
+  const jwks = createJwksEndpoint({ keys })
   const console =
     consoleUrl === undefined
       ? undefined
@@ -269,7 +271,7 @@ export const openEndpoints = async (
             now,
             logger,
           },
-          ...{ hmac, mutate, passwords, passwordRules, settings },
+          ...{ hmac, jwks, mutate, passwords, passwordRules, settings },
           isFromProxy: createIsFromProxy(config.trustedProxies),
           folder: options.console?.folder,
           port: consoleSettings.port,

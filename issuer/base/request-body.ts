@@ -19,6 +19,16 @@ export const readJson = async (request: IncomingMessage, { limit = bodyLimit } =
   return body
 }
 
+/** A form (`application/x-www-form-urlencoded`), where a browser can send nothing else. Throws as `readJson` does. */
+export const readFormBody = async (
+  request: IncomingMessage,
+  { limit = bodyLimit } = {},
+): Promise<Record<string, string>> => {
+  const fields = Object.fromEntries(new URLSearchParams(utf8.decode(await readBytes(request, limit))))
+  refuseUnstorable(fields, 'body')
+  return fields
+}
+
 /** Bytes of a request body: 1 MB. */
 const bodyLimit = 1_048_576
 /** Nesting of a JSON body; deeper ones would only serve to exhaust a stack. */

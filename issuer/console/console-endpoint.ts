@@ -8,6 +8,7 @@ import type { ConsoleCookies } from './cookies.ts'
 import type { ConsoleFile, ConsoleFiles } from './files.ts'
 import { consoleHeaders, noticeHeaders, shellHeaders } from './headers.ts'
 import { noticePage } from './notice-page.ts'
+import { readPreview } from './preview.ts'
 import { requireOwnPage } from './request-guard.ts'
 import { roleNameOf } from './role-name.ts'
 import type { ConsoleSession, EndedConsoleSession } from './session-store.ts'
@@ -27,6 +28,8 @@ export interface ConsoleEndpointDependencies {
   management: RequestListener
   /** Ends the sign-in that the session came of, here and for every application. */
   signOut(ended: EndedConsoleSession, origin: RequestOrigin): Promise<void>
+  /** The keys that tokens are verified with, for whoever looks into one. */
+  jwks: RequestListener
   /** Calls of further paths below `/console`, by `POST /console/…`. */
   calls: Readonly<Record<string, ConsoleCall>>
   /** Where browsers reach the issuer. */
@@ -162,6 +165,7 @@ export const createConsoleEndpoint = (dependencies: ConsoleEndpointDependencies)
       requireOwnPage(request, consoleUrl)
       return sendJson(response, 200, sessionBody(await sessionOf(request), dependencies.baseUrl))
     }
+    if (path === '/console/jwks') return dependencies.jwks(request, response)
     if (!files) return sendNotice(response, notices.not_built)
     if (!path.startsWith('/console/assets/'))
       return sendFile(request, response, await files.shell(request), shellHeaders)
@@ -170,7 +174,16 @@ export const createConsoleEndpoint = (dependencies: ConsoleEndpointDependencies)
     sendFile(request, response, asset)
   }
 
+  const sendPreview = async (request: IncomingMessage, response: ServerResponse) => {
+    requireOwnPage(request, consoleUrl, { takesForm: true })
+    await sessionOf(request)
+    const { content, headers } = await readPreview(request, dependencies.baseUrl)
+    const type = { 'Content-Type': 'text/html; charset=utf-8', 'Content-Length': Buffer.byteLength(content) }
+    response.writeHead(200, { ...headers, ...type, 'Cache-Control': 'no-store' }).end(content)
+  }
+
   const post = async (request: IncomingMessage, response: ServerResponse, path: string) => {
+    if (path === '/console/preview') return sendPreview(request, response)
     const own = Object.hasOwn(calls, path) ? calls[path] : undefined
     if (path !== '/console/session/end' && !own) throw problem('guard.not_found')
     requireOwnPage(request, consoleUrl)

@@ -6,6 +6,7 @@ const shellPolicy = [
   "img-src 'self' data:",
   "font-src 'self'",
   "connect-src 'self'",
+  "frame-src 'self'",
   "form-action 'self'",
   "base-uri 'none'",
   "frame-ancestors 'none'",
@@ -41,6 +42,15 @@ export const shellHeaders: Readonly<Record<string, string>> = {
   'Permissions-Policy': permissionsPolicy,
   'X-Frame-Options': 'DENY',
 }
+
+/** With a page that the console shows in a frame: it does nothing, and has the styles that it came with. */
+export const previewHeaders = (styles: string): Readonly<Record<string, string>> => ({
+  'Content-Security-Policy': [
+    ...["default-src 'none'", 'sandbox', "img-src 'self' https: http:", `style-src '${styles}'`],
+    ...["base-uri 'none'", "form-action 'none'", "frame-ancestors 'self'"],
+  ].join('; '),
+  'X-Frame-Options': 'SAMEORIGIN',
+})
 
 /** With pages that need nothing. */
 export const noticeHeaders: Readonly<Record<string, string>> = {

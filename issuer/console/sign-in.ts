@@ -59,7 +59,9 @@ export const createConsoleSignIn = (dependencies: SignInDependencies): ConsoleSi
     if (asked === null || !URL.canParse(asked, consoleUrl)) return home
     const { origin, pathname, search, hash } = new URL(asked, consoleUrl)
     const isPage = pathname === '/console' || pathname.startsWith(home)
-    return origin === consoleUrl && isPage && !/^\/console\/(sign-in|callback|api\/|session\/|assets\/)/.test(pathname)
+    return origin === consoleUrl &&
+      isPage &&
+      !/^\/console\/((sign-in|callback)$|api\/|session\/|assets\/)/.test(pathname)
       ? pathname + search + hash
       : home
   }

@@ -22,14 +22,14 @@ export const createAssetEndpoint = ({
 }): AssetEndpoint => {
   const find = async (path: string): Promise<[Pick<Asset, 'type' | 'content'>, SendAssetOptions?] | undefined> => {
     const ours = findAsset(path)
-    if (ours) return [ours]
+    // Pictures stand in previews of the console, which have no origin.
+    if (ours) return [ours, { isShared: ours.type.startsWith('image/') }]
     if (path.startsWith(brandingFolder)) {
       const sheet = await brandings.stylesheet(path.slice(brandingFolder.length))
       const file = sheet && { type: 'text/css; charset=utf-8', content: Buffer.from(sheet.css) }
       return file && [file, { isMutable: !sheet.isCurrent }]
     }
     const picture = assetPath.test(path) ? await findStoredAsset(query, path.slice('/assets/'.length)) : undefined
-    // The console shows it in a preview, which has no origin.
     return picture && [picture, { isShared: true }]
   }
 

@@ -45,7 +45,8 @@ const steps = {
 } as const satisfies Record<string, (locale: Locale) => Page>
 type StepName = keyof typeof steps
 
-const query = z.object({
+/** Which page, and how. */
+export const previewQuery = z.object({
   step: z.enum(Object.keys(steps) as [StepName, ...StepName[]]).default('sign_in'),
   locale: z.enum(locales as [Locale, ...Locale[]]).default('en'),
   theme: z.enum(['light', 'dark']).default('light'),
@@ -53,10 +54,21 @@ const query = z.object({
 
 const response = z.object({ html: z.string().describe('For `srcdoc` of a frame with `sandbox=""`.') })
 
-const unsaved = z.object({
+export const unsavedSettings = z.object({
   experience: signInExperiencePatch.optional(),
   application: applicationExperience.partial().optional(),
 })
+
+/** A page with settings that are not saved. */
+export const previewUnsaved = (
+  { step, locale, theme }: z.output<typeof previewQuery>,
+  { experience = {}, application }: z.output<typeof unsavedSettings>,
+): string => {
+  const parsed = signInExperience.schema.safeParse(experience)
+  const own = applicationExperience.safeParse(application ?? {})
+  if (!parsed.success || !own.success) throw problem('guard.invalid_input')
+  return previewOf(steps[step](locale), brandingFrom(parsed.data, application && own.data), theme)
+}
 
 export interface PreviewDependencies {
   database: Pick<Database, 'query'>
@@ -69,7 +81,7 @@ export const previewRoutes = ({ database }: PreviewDependencies): Route[] => [
     operationId: 'getSignInPreview',
     summary: 'Shows a page as the settings have it.',
     scope: 'sign-in',
-    query,
+    query: previewQuery,
     status: 200,
     response,
     async handle({ query: { step, locale, theme } }) {
@@ -83,18 +95,12 @@ export const previewRoutes = ({ database }: PreviewDependencies): Route[] => [
     operationId: 'previewSignIn',
     summary: 'Shows a page with settings that are not saved. Members that are missing have their defaults.',
     scope: 'sign-in',
-    query,
-    body: unsaved,
+    query: previewQuery,
+    body: unsavedSettings,
     status: 200,
     response,
     idempotency: 'none',
     problems: ['sign_in_experiences.custom_css_not_allowed'],
-    async handle({ query: { step, locale, theme }, body: { experience = {}, application } }) {
-      const parsed = signInExperience.schema.safeParse(experience)
-      const own = applicationExperience.safeParse(application ?? {})
-      if (!parsed.success || !own.success) throw problem('guard.invalid_input')
-      const branding = brandingFrom(parsed.data, application && own.data)
-      return { body: { html: previewOf(steps[step](locale), branding, theme) } }
-    },
+    handle: async ({ query, body }) => ({ body: { html: previewUnsaved(query, body) } }),
   }),
 ]

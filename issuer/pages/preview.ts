@@ -11,12 +11,16 @@ export const previewOf = (page: Page, branding: Branding, theme: ThemeName): str
   const css = inTheme(styles + (branding.stylesheet?.css ?? ''), theme)
   // Neither the styles nor what operators add can have `<` in them.
   const head = `<meta http-equiv="Content-Security-Policy" content="${policy}"><style>${css}</style>`
-  return page
-    .branded(branding)
-    .content.replaceAll(/<link rel="(?:stylesheet|icon)"[^>]*>\n?/g, '')
-    .replace('<meta charset="utf-8">', (charset) => charset + head)
-    .replaceAll('media="(prefers-color-scheme: dark)"', `media="${theme === 'dark' ? always : never}"`)
-    .replace('content="light dark"', `content="${theme}"`)
+  return (
+    page
+      .branded(branding)
+      .content.replaceAll(/<link rel="(?:stylesheet|icon)"[^>]*>\n?/g, '')
+      // Where no script runs, nothing takes the focus.
+      .replaceAll(/ autofocus(?=[ >])/g, '')
+      .replace('<meta charset="utf-8">', (charset) => charset + head)
+      .replaceAll('media="(prefers-color-scheme: dark)"', `media="${theme === 'dark' ? always : never}"`)
+      .replace('content="light dark"', `content="${theme}"`)
+  )
 }
 
 const policy =

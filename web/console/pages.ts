@@ -83,4 +83,58 @@ export const pages: readonly ConsolePage[] = [
     ...{ path: '/hooks/:id/:tab?', title: 'Hook', operation: 'getHook' },
     Page: page(() => import('./pages/hooks/hook.tsx')),
   },
+  {
+    ...{ path: '/sign-in-settings', title: 'Sign-in settings', group: 'Service', icon: 'settings', key: 's' },
+    ...{ operation: 'getSignInExperience', words: 'identifiers password policy mfa captcha lockout account sessions' },
+    Page: page(() => import('./pages/sign-in-settings/sign-in-settings.tsx')),
+  },
+  {
+    ...{ path: '/sign-in-settings/:tab', title: 'Sign-in settings', operation: 'getSignInExperience' },
+    Page: page(() => import('./pages/sign-in-settings/sign-in-settings.tsx')),
+  },
+  {
+    ...{ path: '/branding', title: 'Branding', group: 'Service', icon: 'branding', key: 'b' },
+    ...{ operation: 'getSignInExperience', words: 'colours logo css theme preview' },
+    Page: page(() => import('./pages/branding/branding.tsx')),
+  },
+  {
+    ...{ path: '/messages', title: 'Messages', group: 'Service', icon: 'message', key: 'm' },
+    ...{ operation: 'listConnectors', words: 'mail sms smtp twilio templates connectors' },
+    Page: page(() => import('./pages/messages/messages.tsx')),
+  },
+  {
+    ...{ path: '/messages/new/:type', title: 'New provider of messages', operation: 'createConnector' },
+    Page: page(() => import('./pages/messages/new-message-connector.tsx')),
+  },
+  {
+    ...{ path: '/messages/:id/:tab?', title: 'Provider of messages', operation: 'getConnector' },
+    Page: page(() => import('./pages/messages/message-connector.tsx')),
+  },
+  {
+    ...{ path: '/identity-providers', title: 'Identity providers', group: 'Service', icon: 'provider', key: 'i' },
+    ...{ operation: 'listConnectors', words: 'social google microsoft apple github sso enterprise connectors' },
+    Page: page(() => import('./pages/identity-providers/identity-providers.tsx')),
+  },
+  {
+    ...{ path: '/identity-providers/new/social', title: 'New identity provider', operation: 'createConnector' },
+    Page: page(() => import('./pages/identity-providers/new-social.tsx')),
+  },
+  {
+    ...{ path: '/identity-providers/new/company', title: 'New company', operation: 'createSsoConnector' },
+    Page: page(() => import('./pages/identity-providers/new-company.tsx')),
+  },
+  {
+    ...{ path: '/identity-providers/social/:id', title: 'Identity provider', operation: 'getConnector' },
+    Page: page(() => import('./pages/identity-providers/social.tsx')),
+  },
+  {
+    ...{ path: '/identity-providers/company/:id', title: 'Company', operation: 'getSsoConnector' },
+    Page: page(() => import('./pages/identity-providers/company.tsx')),
+  },
+  {
+    ...{ path: '/developer', title: 'Developer', group: 'Service', icon: 'code', key: 'd' },
+    words: 'api log curl token jwt openapi reference',
+    Page: page(() => import('./pages/developer/developer.tsx')),
+  },
+  { path: '/developer/:tab', title: 'Developer', Page: page(() => import('./pages/developer/developer.tsx')) },
 ]

@@ -20,6 +20,8 @@ interface CreateFormProps<Id extends OperationId> {
   params?: Calls[Id]['params']
   fields: readonly Field[] | ((draft: Draft) => readonly Field[])
   initial?: Draft
+  /** From members as the form has them to those of the operation, where they differ. */
+  bodyOf?(body: Record<string, unknown>): Record<string, unknown>
   /** What the button says: `Create application`. */
   label: string
   children?: ReactNode
@@ -28,12 +30,13 @@ interface CreateFormProps<Id extends OperationId> {
 
 /** Makes something new; also of the call that does it there is a copy to be had. */
 export const CreateForm = <Id extends OperationId>(props: CreateFormProps<Id>) => {
-  const { name, operation, params, initial, label, children, onDone } = props
-  const { draft, setDraft, forget } = useDraft(name, initial)
+  const { name, operation, params, initial, label, children, onDone, bodyOf = (body) => body } = props
+  const { draft, setDraft, forget, isOf } = useDraft(name, initial)
   const form = useRef<HTMLFormElement>(null)
   const create = useChange(operation)
   const fields = typeof props.fields === 'function' ? props.fields(draft) : props.fields
-  const input = { params, body: newOf(fields, draft) } as Input<Id>
+  isOf(fields)
+  const input = { params, body: bodyOf(newOf(fields, draft)) } as Input<Id>
   useKey({ keys: 'Ctrl S', label }, () => form.current?.requestSubmit())
   const submit = () =>
     create.mutate(input, {

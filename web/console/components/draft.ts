@@ -1,5 +1,5 @@
-import { useEffect, useState } from 'react'
-import type { Draft } from './field.ts'
+import { useEffect, useRef, useState } from 'react'
+import { type Draft, type Field, isSecret } from './field.ts'
 
 const nothing: Draft = {}
 
@@ -11,12 +11,19 @@ export const useDraft = (name: string, initial: Draft = nothing) => {
   const place = `draft ${location.pathname} ${name}`
   const [kept] = useState(() => read(place))
   const [draft, setDraft] = useState<Draft>(kept ?? initial)
+  const fields = useRef<readonly Field[]>([])
   useEffect(() => {
-    if (draft === nothing || Object.keys(draft).length === 0) sessionStorage.removeItem(place)
-    else sessionStorage.setItem(place, JSON.stringify(draft))
+    const secrets = fields.current.filter(isSecret).map(({ path }) => path)
+    const safe = Object.entries(draft).filter(([path]) => !secrets.includes(path))
+    if (safe.length === 0) sessionStorage.removeItem(place)
+    else sessionStorage.setItem(place, JSON.stringify(Object.fromEntries(safe)))
   }, [place, draft])
   return {
     draft,
+    /** What the draft is of: it says which values are secret. */
+    isOf: (current: readonly Field[]) => {
+      fields.current = current
+    },
     setDraft,
     /** It was typed before this page was loaded. */
     wasKept: kept !== undefined,

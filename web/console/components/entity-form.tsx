@@ -27,6 +27,10 @@ interface EntityFormProps<Id extends OperationId> {
   etag?: string | undefined
   /** Under their headings. */
   groups: Readonly<Record<string, readonly Field[]>>
+  /** From members as the form has them to those of the operation, where they differ. */
+  bodyOf?(change: Record<string, unknown>): Record<string, unknown>
+  /** Stands beside the fields: what becomes of the record as it is typed. */
+  beside?(record: object): ReactNode
 }
 
 /**
@@ -40,9 +44,10 @@ export const EntityForm = <Id extends OperationId>(props: EntityFormProps<Id>) =
 )
 
 const AllowedForm = <Id extends OperationId>(props: EntityFormProps<Id>) => {
-  const { name, operation, params, record, etag, groups } = props
+  const { name, operation, params, record, etag, groups, bodyOf = (change) => change, beside } = props
   const fields = Object.values(groups).flat()
-  const { draft, setDraft, forget, wasKept } = useDraft(name)
+  const { draft, setDraft, forget, wasKept, isOf } = useDraft(name)
+  isOf(fields)
   const change = useChange(operation)
   const form = useRef<HTMLFormElement>(null)
   const refusal = useContext(RefusalContext)
@@ -56,7 +61,8 @@ const AllowedForm = <Id extends OperationId>(props: EntityFormProps<Id>) => {
   const others = fields.filter(({ path }) => !same(valueAt(begun.record, path), valueAt(record, path)))
   const isConflict = isProblem(change.error) && change.error.status === 412
   const leaving = useLeaveGuard(isUnsaved, forget)
-  const input = { params, body: changeOf(changed, record, draft) } as Input<Id>
+  const changes = changeOf(changed, record, draft)
+  const input = { params, body: bodyOf(changes) } as Input<Id>
   const save = () =>
     change.mutate(
       { ...input, ifMatch: isConflict ? etag : begun.etag },
@@ -70,7 +76,7 @@ const AllowedForm = <Id extends OperationId>(props: EntityFormProps<Id>) => {
   const submit = () => form.current?.requestSubmit()
   useKey({ keys: 'Ctrl S', label: 'Save' }, isUnsaved ? submit : undefined)
   useKey({ keys: 'e', label: 'Edit' }, refusal ? undefined : () => form.current?.querySelector('input')?.focus())
-  return (
+  const content = (
     <form
       ref={form}
       className={style.form}
@@ -120,6 +126,13 @@ const AllowedForm = <Id extends OperationId>(props: EntityFormProps<Id>) => {
         </DialogActions>
       </Dialog>
     </form>
+  )
+  if (!beside) return content
+  return (
+    <div className={style.pair}>
+      {content}
+      {beside({ ...record, ...changes })}
+    </div>
   )
 }
 

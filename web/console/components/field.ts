@@ -9,10 +9,15 @@ export interface Field {
   path: string
   label: string
   hint?: ReactNode
-  /** `list`: texts, each in a line of its own. Default `text`. */
-  kind?: 'text' | 'lines' | 'list' | 'number' | 'choice' | 'flag' | 'password'
+  /**
+   * `list`: texts, each in a line of its own. `several`: those of `options` that are chosen. `picture`: the address of
+   * one, which can be uploaded. Default `text`.
+   */
+  kind?: 'text' | 'lines' | 'list' | 'number' | 'choice' | 'several' | 'flag' | 'password' | 'color' | 'picture'
   options?: Readonly<Record<string, string>>
   isRequired?: boolean
+  /** Kept by nobody until it is sent, and not shown in a difference; every `password` is one. */
+  isSecret?: boolean
   /** What an empty field is. Default: left out when something is made, null in a change. */
   empty?: null | '' | undefined
   placeholder?: string
@@ -20,3 +25,5 @@ export interface Field {
   isCode?: boolean
   autoComplete?: string
 }
+
+export const isSecret = ({ kind, isSecret: isMarked }: Field): boolean => kind === 'password' || isMarked === true

@@ -3,6 +3,7 @@ import type { Issue } from '../api/problem.ts'
 import { Button, RefusalContext } from './button.tsx'
 import type { Draft, Field } from './field.ts'
 import style from './fields.module.css'
+import { PictureControl } from './picture-control.tsx'
 
 interface FieldsProps {
   fields: readonly Field[]
@@ -50,12 +51,15 @@ const FieldRow = ({ field, value, issues, onChange }: FieldRowProps) => {
     readOnly: isRefused,
   }
   const text = value == null ? '' : String(value)
+  const isGroup = kind === 'list' || kind === 'several'
   const controls: Record<NonNullable<Field['kind']>, () => ReactNode> = {
     text: () => <input {...common} value={text} onChange={(event) => onChange(event.target.value)} />,
     password: () => (
       <input {...common} type="password" value={text} onChange={(event) => onChange(event.target.value)} />
     ),
-    lines: () => <textarea {...common} rows={3} value={text} onChange={(event) => onChange(event.target.value)} />,
+    lines: () => (
+      <textarea {...common} rows={isCode ? 8 : 3} value={text} onChange={(event) => onChange(event.target.value)} />
+    ),
     number: () => (
       <input
         {...common}
@@ -74,6 +78,35 @@ const FieldRow = ({ field, value, issues, onChange }: FieldRowProps) => {
         ))}
       </select>
     ),
+    several: () => (
+      <div className={style.several}>
+        {Object.entries(field.options ?? {}).map(([option, words]) => (
+          <label key={option}>
+            <input
+              type="checkbox"
+              name={field.path}
+              disabled={isRefused}
+              checked={chosenOf(value).includes(option)}
+              onChange={({ target }) => onChange(withOption(field, value, option, target.checked))}
+            />
+            {words}
+          </label>
+        ))}
+      </div>
+    ),
+    color: () => (
+      <div className={style.line}>
+        <input
+          type="color"
+          aria-label={`Pick: ${label}`}
+          disabled={isRefused}
+          value={/^#[\da-f]{6}$/i.test(text) ? text : text.replace(/^#(.)(.)(.)$/, '#$1$1$2$2$3$3')}
+          onChange={(event) => onChange(event.target.value)}
+        />
+        <input {...common} maxLength={7} value={text} onChange={(event) => onChange(event.target.value)} />
+      </div>
+    ),
+    picture: () => <PictureControl common={common} label={label} value={text} onChange={onChange} />,
     flag: () => (
       <input
         {...common}
@@ -87,9 +120,14 @@ const FieldRow = ({ field, value, issues, onChange }: FieldRowProps) => {
     ),
   }
   return (
-    <div className={kind === 'flag' ? style.flag : style.field} role={kind === 'list' ? 'group' : undefined}>
-      {kind === 'list' ? (
-        <span className={style.label}>{label}</span>
+    <div
+      className={kind === 'flag' ? style.flag : style.field}
+      {...(isGroup && { role: 'group', 'aria-labelledby': `${id}-label` })}
+    >
+      {isGroup ? (
+        <span id={`${id}-label`} className={style.label}>
+          {label}
+        </span>
       ) : (
         <label htmlFor={id} className={style.label}>
           {label}
@@ -110,6 +148,12 @@ const FieldRow = ({ field, value, issues, onChange }: FieldRowProps) => {
     </div>
   )
 }
+
+const chosenOf = (value: unknown): readonly string[] => (Array.isArray(value) ? value : [])
+
+/** In the order of the options, so that what is the same looks the same. */
+const withOption = ({ options = {} }: Field, value: unknown, option: string, isChosen: boolean): string[] =>
+  Object.keys(options).filter((name) => (name === option ? isChosen : chosenOf(value).includes(name)))
 
 interface ListControlProps {
   common: { id: string; readOnly: boolean; name: string }

@@ -1,4 +1,4 @@
-import type { Draft, Field } from './field.ts'
+import { type Draft, type Field, isSecret } from './field.ts'
 
 /** Between a record, which is nested, and the fields of a form, which are flat. */
 
@@ -51,9 +51,11 @@ const withValue = (record: unknown, [name = '', ...rest]: readonly string[], val
 }
 
 /** As the save bar shows it. */
-export const shown = (value: unknown, { options, kind }: Field): string => {
+export const shown = (value: unknown, field: Field): string => {
+  const { options, kind } = field
+  if (isSecret(field)) return value ? 'a new one' : 'as it was'
   if (kind === 'flag') return value ? 'on' : 'off'
-  if (Array.isArray(value)) return value.length === 0 ? 'nothing' : value.join(', ')
+  if (Array.isArray(value)) return value.length === 0 ? 'nothing' : value.map((one) => options?.[one] ?? one).join(', ')
   if (value === '' || value == null) return 'nothing'
   return options?.[String(value)] ?? String(value)
 }
