@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { chromium } from '../support/chromium.ts'
-import { type ConsoleInChromium, startConsoleInChromium } from '../support/console-in-chromium.ts'
+import { type ConsoleInChromium, signInOn, startConsoleInChromium } from '../support/console-in-chromium.ts'
 
 /** Users, roles, resources, hooks and the first page, as people use them. */
 
@@ -125,6 +125,32 @@ describe.skipIf(!chromium)('pages of the console, in Chromium', () => {
     expect(await api('GET', `/roles/${id}`)).toMatchObject({ name: 'Shared', description: 'Of the other' })
     await page.getByRole('button', { name: 'Save over it' }).click()
     await expect.poll(() => api('GET', `/roles/${id}`)).toMatchObject({ name: 'Mine', description: 'Of the other' })
+    await visit.end()
+  })
+
+  test('what does lasting harm asks for a fresh sign-in, and goes on where it was', async () => {
+    const person = await app.home.createMember('owner')
+    const resource = await api('POST', '/resources', { name: 'Doomed', indicator: 'https://doomed.example.test' })
+    await api('POST', `/resources/${resource.id}/scopes`, { name: 'read:doomed' })
+    const visit = await app.signIn(`/resources/${resource.id}`, { person })
+    const { page } = visit
+    const anHourAgo = `authenticated_at = authenticated_at - interval '1 hour'`
+    await app.home.issuer.sql(`UPDATE authorizations SET ${anHourAgo} WHERE user_id = $1`, [person.id])
+    await app.home.issuer.sql(`UPDATE sessions SET ${anHourAgo} WHERE user_id = $1`, [person.id])
+    await app.home.issuer.sql('UPDATE console_sessions SET token_expires_at = now() WHERE user_id = $1', [person.id])
+    await page.locator('header').getByRole('button', { name: 'Delete…' }).first().click()
+    const dialog = page.getByRole('alertdialog', { name: 'Delete this resource?' })
+    await dialog.getByText('permissions: 1').waitFor()
+    await dialog.getByLabel('Type Doomed to confirm').fill('Doomed')
+    await dialog.getByRole('button', { name: 'Delete the resource' }).click()
+    await page.waitForURL(/\/sign-in\//)
+    expect((await app.home.issuer.api('GET', `/resources/${resource.id}`)).status).toBe(200)
+    await signInOn(page, person)
+    // The dialog is open as it was left.
+    await dialog.getByLabel('Type Doomed to confirm').fill('Doomed')
+    await dialog.getByRole('button', { name: 'Delete the resource' }).click()
+    await page.waitForURL(/\/console\/resources$/)
+    expect((await app.home.issuer.api('GET', `/resources/${resource.id}`)).status).toBe(404)
     await visit.end()
   })
 })

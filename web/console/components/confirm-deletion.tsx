@@ -98,13 +98,13 @@ const useConsequences = <Id extends OperationId>(operation: Id, { params }: Inpu
     // Another deletion would be carried out.
     enabled: when && operations[operation].canDryRun,
   })
-  const { counts = {}, hooks = 0 } = (data ?? {}) as { counts?: Record<string, number>; hooks?: number }
+  const { consequences = {}, hooks = 0 } = (data as Calls['deleteResource']['answer']) ?? {}
   return [
-    ...Object.entries(counts).map(([what, count]) => ({ what: words(what), count })),
-    { what: 'hooks, which hear of it', count: hooks },
+    ...Object.entries(consequences).map(([what, count]) => ({ what: words(what), count })),
+    { what: 'hooks that hear of it', count: hooks },
   ]
     .filter(({ count }) => count > 0)
-    .map(({ what, count }) => `${count.toLocaleString('en')} ${what}`)
+    .map(({ what, count }) => `${what}: ${count.toLocaleString('en')}`)
 }
 
 /** `openDeliveries` → `open deliveries`. */
