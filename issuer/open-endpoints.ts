@@ -236,6 +236,8 @@ export const openEndpoints = async (
     proofs,
     baseUrl,
     clientAddress,
+    now,
+    mutate,
     limitClient: limits.managementRequestBy,
     scopesOfUser: (id) => managementScopesOfUser(database.knex, indicators, id),
     idempotency: createIdempotency({ knex: database.knex, envelope }),

@@ -1,5 +1,7 @@
+import { type Clock, systemClock, toSeconds } from '../../platform/clock.ts'
 import { JwtError } from '../../platform/jwt/jwt-error.ts'
 import { AppError } from '../../platform/problem.ts'
+import { freshProofSeconds } from '../base/authorization.ts'
 import { consoleClientId } from '../base/console-roles.ts'
 import { OAuthError, problem } from '../base/errors/problems.ts'
 import type { Caller, CallingPerson } from '../base/route.ts'
@@ -28,6 +30,7 @@ export interface AuthenticateOptions {
   verify: VerifyManagementToken
   /** The indicators of the Management API resource; one of them must be in `aud`. */
   indicators: readonly string[]
+  now?: Clock
 }
 
 const isRefusal = (error: unknown) =>
@@ -37,15 +40,15 @@ const intended = ({ aud }: ManagementClaims, indicators: readonly string[]) =>
   (typeof aud === 'string' ? [aud] : (aud ?? [])).some((audience) => indicators.includes(audience))
 
 /** Without a time nobody has proven anything lately. */
-const personOf = (userId: string, { sid, auth_time: authTime }: ManagementClaims): CallingPerson => ({
+const personOf = (userId: string, { sid, auth_time: authTime }: ManagementClaims, now: Date): CallingPerson => ({
   userId,
   sid,
-  authTime: typeof authTime === 'number' ? authTime : 0,
+  isFresh: typeof authTime === 'number' && toSeconds(now) - authTime <= freshProofSeconds,
 })
 
 /** From an access token to the caller; every failure is 401. */
 export const createAuthenticate =
-  ({ verify, indicators }: AuthenticateOptions) =>
+  ({ verify, indicators, now = systemClock }: AuthenticateOptions) =>
   async ({ token, proof }: PresentedToken): Promise<Caller> => {
     const claims = await verify(token).catch((cause: unknown) => {
       if (!isRefusal(cause)) throw cause
@@ -70,6 +73,6 @@ export const createAuthenticate =
       subject: claims.sub,
       clientId: claims.client_id ?? claims.sub,
       scopes: new Set(claims.scope?.split(' ').filter(Boolean)),
-      ...(claims.client_id === consoleClientId && { person: personOf(claims.sub, claims) }),
+      ...(claims.client_id === consoleClientId && { person: personOf(claims.sub, claims, now()) }),
     }
   }

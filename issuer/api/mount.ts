@@ -9,12 +9,13 @@ import express, {
 import { newId } from '../../platform/ids.ts'
 import type { Logger } from '../../platform/logger.ts'
 import type { AuthenticateAccount } from '../account/api/bearer.ts'
-import { authorize, refuseEscalation } from '../base/authorization.ts'
+import { authorize, refuseEscalation, requireFreshProof } from '../base/authorization.ts'
 import type { RequestOrigin } from '../base/client-address.ts'
 import { errorAnswer } from '../base/errors/error-answer.ts'
 import { problem } from '../base/errors/problems.ts'
 import type { Idempotency } from '../base/idempotency.ts'
 import { isSearchParameter } from '../base/lists/search.ts'
+import type { Mutate } from '../base/mutate.ts'
 import { type InputIssue, parseInput } from '../base/parse-input.ts'
 import { readJson, refuseUnstorable } from '../base/request-body.ts'
 import {
@@ -47,6 +48,8 @@ export interface ManagementApiOptions extends AuthenticateOptions {
   limitClient?: ((clientId: string) => Promise<void>) | undefined
   /** The permissions of the Management API that a user holds. Absent: nobody holds any. */
   scopesOfUser?: (userId: string) => Promise<string[]>
+  /** For what leaves a row without a change. Absent: nothing does. */
+  mutate?: Mutate
   idempotency: Idempotency
   /** For tokens that are bound to a key (RFC 9449). */
   proofs: Pick<Proofs, 'forToken'>
@@ -123,6 +126,7 @@ const createProve = (options: ManagementApiOptions) => {
     // People share the console, but no limit.
     await options.limitClient?.(caller.person?.userId ?? caller.clientId)
     authorize(definition, caller)
+    if (definition.freshProof) requireFreshProof(caller)
     await refuseTakingOver(definition, request.params['userId'], caller)
     return { caller, more: {} }
   }
@@ -145,10 +149,14 @@ const createServe = (options: ManagementApiOptions) => {
         key === undefined
           ? await handle(context)
           : await options.idempotency.run({ key: String(key), route: definition, context, body: json }, handle)
+      if (showsSecret(definition) && caller.person) await options.mutate?.(context, async () => {})
       const headers = context.page && pageHeaders(addressOf(request, options.baseUrl), context.page, totalOf(result))
       await answer(response, definition, result, headers)
     }
 }
+
+const showsSecret = (definition: Served): boolean =>
+  definition.access === 'management' && definition.method === 'GET' && definition.freshProof === true
 
 /** Made from our own base address: `Host` is whatever the caller or a proxy says. */
 const addressOf = ({ path, originalUrl }: Request, baseUrl: string) => {

@@ -48,15 +48,33 @@ export const authorize = (route: Protected, caller: Caller): void => {
   })
 }
 
+/** How old the proof of a person may be for what needs a fresh one, in seconds. */
+export const freshProofSeconds = 300
+
+/** Throws 401 `console.step_up_required` when a person proved too long ago who they are (RFC 9470). */
+export const requireFreshProof = ({ person }: Caller): void => {
+  if (!person || person.isFresh) return
+  throw problem('console.step_up_required', {
+    detail: `This needs a sign-in within the last ${freshProofSeconds / 60} minutes.`,
+    data: { maxAge: freshProofSeconds },
+    headers: {
+      'WWW-Authenticate': `Bearer error="insufficient_user_authentication", max_age=${freshProofSeconds}`,
+    },
+  })
+}
+
 /**
  * No escalation of privilege: a caller without `all` may not create, change, delete, assign or issue secrets for an
  * application, role or permission that carries a management scope the caller lacks. `concerned` reads the management
- * scopes concerned; it is not asked for holders of `all`.
+ * scopes concerned. A person needs a fresh proof where there are any.
  */
 export const refuseEscalation = async (caller: Caller, concerned: () => Promise<string[]>): Promise<void> => {
-  if (caller.scopes.has('all')) return
-  const lacking = (await concerned()).filter((scope) => !caller.scopes.has(scope))
-  if (lacking.length === 0) return
+  const mayAll = caller.scopes.has('all')
+  // A round trip that most do not need.
+  if (mayAll && caller.person?.isFresh !== false) return
+  const carried = await concerned()
+  const lacking = mayAll ? [] : carried.filter((scope) => !caller.scopes.has(scope))
+  if (lacking.length === 0) return carried.length > 0 ? requireFreshProof(caller) : undefined
   const names = [...new Set(lacking)].sort()
   throw problem('auth.forbidden', {
     detail: `This concerns the management scope ${names.join(', ')}, which the access token lacks.`,

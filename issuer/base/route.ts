@@ -67,6 +67,12 @@ export interface ManagementAccess {
   scope: ManagementScope
   /** A GET whose answer holds secrets or digests is not for holders of `read`. */
   secret?: boolean
+  /**
+   * A person must have proven lately who they are (`requireFreshProof`): it shows or replaces a secret, concerns keys,
+   * acts as somebody, or deletes what others hang on. Of a GET it leaves a row in the audit trail. Machines go on as
+   * they did.
+   */
+  freshProof?: boolean
 }
 
 /** Of people: while they sign in, about themselves once they have, and in the console. */
@@ -116,8 +122,8 @@ export interface CallingPerson {
   userId: string
   /** The authorization that the token came of. */
   sid: string | undefined
-  /** When they last proved who they are, in seconds. */
-  authTime: number
+  /** They proved lately who they are. */
+  isFresh: boolean
 }
 
 /** Who calls the Management API: the verified access token. */

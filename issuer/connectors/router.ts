@@ -100,6 +100,7 @@ export const connectorsRoutes = (dependencies: ConnectorDependencies): Route[] =
       operationId: 'deleteConnector',
       summary: 'Deletes a connector.',
       scope: 'sign-in',
+      freshProof: true,
       params,
       status: 204,
       problems: ['entity.not_found'],

@@ -91,6 +91,7 @@ export const ssoConnectorsRoutes = (dependencies: SsoDependencies): Route[] => {
       operationId: 'deleteSsoConnector',
       summary: 'Deletes an enterprise connector, with the identities of its people.',
       scope: 'sign-in',
+      freshProof: true,
       params,
       status: 204,
       problems: ['entity.not_found'],

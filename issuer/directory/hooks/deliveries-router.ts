@@ -121,6 +121,7 @@ export const deliveriesRoutes = (dependencies: HookOperationsDependencies & { ho
       operationId: 'purgeHookDeadLetters',
       summary: 'Cancels all dead deliveries of a hook, so that no redrive sends them.',
       scope: 'hooks',
+      freshProof: true,
       params,
       status: 200,
       response: z.object({ purged: z.number() }),

@@ -58,6 +58,7 @@ export const oneTimeTokensRoutes = ({ database, mutate, indicators }: OneTimeTok
     operationId: 'createOneTimeToken',
     summary: 'Makes a one-time token for an email address; it is shown here only.',
     scope: 'users',
+    freshProof: true,
     body: newOneTimeToken,
     status: 201,
     response: oneTimeToken.extend({ token: z.string() }),

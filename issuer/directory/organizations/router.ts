@@ -84,6 +84,7 @@ export const organizationsRoutes = (dependencies: ManagementDependencies): Route
       operationId: 'deleteOrganization',
       summary: 'Deletes an organization; its users and applications remain.',
       scope: 'organizations',
+      freshProof: true,
       params,
       status: 204,
       problems: ['entity.not_found'],

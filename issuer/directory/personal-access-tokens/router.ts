@@ -38,6 +38,7 @@ export const personalAccessTokensRoutes = (dependencies: ManagementDependencies)
       operationId: 'createPersonalAccessToken',
       summary: 'Makes a personal access token; its value is shown only here.',
       scope: 'users',
+      freshProof: true,
       params,
       body: newPersonalAccessToken,
       status: 201,

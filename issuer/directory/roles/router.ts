@@ -90,6 +90,7 @@ export const rolesRoutes = (dependencies: ManagementDependencies): Route[] => {
       operationId: 'deleteRole',
       summary: 'Deletes a role; those who have it lose it.',
       scope: 'rbac',
+      freshProof: true,
       params,
       status: 204,
       problems: ['entity.not_found', 'role.console_role_not_changeable'],

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { authorize } from '../../base/authorization.ts'
+import { authorize, requireFreshProof } from '../../base/authorization.ts'
 import { booleanText, listQuery } from '../../base/lists/search.ts'
-import { type Caller, type Route, route } from '../../base/route.ts'
+import { type OperationContext, type Route, route } from '../../base/route.ts'
 import { id, jsonObject } from '../../base/schemas.ts'
 import { toSsoIdentity } from './identity.ts'
 import { type UserDependencies, userOperations } from './operations.ts'
@@ -30,12 +30,19 @@ const collisions = [
   'entity.value_too_long',
 ] as const
 
-/** Digests are not for holders of `read`. */
-const requireDigests = (caller: Caller) => authorize({ method: 'GET', scope: 'users', secret: true }, caller)
+/** Digests are not for holders of `read`, and leave a row when a person looks at them. */
+const createRequireDigests =
+  ({ mutate }: Pick<UserDependencies, 'mutate'>) =>
+  async (context: OperationContext): Promise<void> => {
+    authorize({ method: 'GET', scope: 'users', secret: true }, context.caller)
+    requireFreshProof(context.caller)
+    if (context.caller.person) await mutate(context, async () => {})
+  }
 
 export const usersRoutes = (dependencies: UserDependencies): Route[] => {
   const { knex } = dependencies.database
   const users = userOperations(dependencies)
+  const requireDigests = createRequireDigests(dependencies)
 
   return [
     route({
@@ -53,8 +60,9 @@ export const usersRoutes = (dependencies: UserDependencies): Route[] => {
       paged: 'always',
       status: 200,
       response: z.array(listedUser),
-      async handle({ query, page, caller }) {
-        if (query.includePasswordHash) requireDigests(caller)
+      async handle(context) {
+        const { query, page } = context
+        if (query.includePasswordHash) await requireDigests(context)
         const { rows, total } = await listUsers(knex, query, page)
         const toListed = (row: UserRow) => ({ ...toUser(row), ...(query.includePasswordHash && toDigest(row)) })
         return { body: rows.map(toListed), total }
@@ -87,8 +95,10 @@ export const usersRoutes = (dependencies: UserDependencies): Route[] => {
       status: 200,
       response: userDetails,
       problems: ['entity.not_found'],
-      async handle({ params: { userId }, query, caller }) {
-        if (query.includePasswordHash) requireDigests(caller)
+      async handle(context) {
+        const { query, params } = context
+        const { userId } = params
+        if (query.includePasswordHash) await requireDigests(context)
         return {
           body: {
             ...(await users.get(userId)),
@@ -119,6 +129,7 @@ export const usersRoutes = (dependencies: UserDependencies): Route[] => {
       operationId: 'deleteUser',
       summary: 'Deletes a user.',
       scope: 'users',
+      freshProof: true,
       params,
       status: 204,
       problems: ['entity.not_found', 'user.cannot_delete_self'],
@@ -172,6 +183,7 @@ export const usersRoutes = (dependencies: UserDependencies): Route[] => {
       operationId: 'updateUserPassword',
       summary: 'Sets the password of a user.',
       scope: 'users',
+      freshProof: true,
       params,
       body: z.object({ password }),
       status: 200,

@@ -56,6 +56,7 @@ export const keysRoutes = ({ database, mutate, envelope, keys, algorithm, logger
       summary:
         'Publishes the next signing key, which signs once every verifier knows it; or, with `now`, replaces all.',
       scope: 'keys',
+      freshProof: true,
       body: rotationInput,
       status: 200,
       // The keys are loaded anew once they are committed.
@@ -77,6 +78,7 @@ export const keysRoutes = ({ database, mutate, envelope, keys, algorithm, logger
       operationId: 'deleteSigningKey',
       summary: 'Drops a previous signing key before its time: tokens that it signed are refused from then on.',
       scope: 'keys',
+      freshProof: true,
       params: z.object({ keyId: id }),
       status: 204,
       problems: ['oidc.key_not_found', 'oidc.key_required', 'oidc.only_previous_key_can_be_deleted'],
@@ -103,6 +105,7 @@ export const keysRoutes = ({ database, mutate, envelope, keys, algorithm, logger
       summary:
         'Publishes the next key for ID tokens, which signs once every verifier knows it; or, with `now`, replaces all.',
       scope: 'keys',
+      freshProof: true,
       body: idTokenKeyRotationInput,
       status: 200,
       // As above.
@@ -124,6 +127,7 @@ export const keysRoutes = ({ database, mutate, envelope, keys, algorithm, logger
       operationId: 'deleteIdTokenKey',
       summary: 'Drops a previous key for ID tokens before its time.',
       scope: 'keys',
+      freshProof: true,
       params: z.object({ keyId: id }),
       status: 204,
       problems: ['oidc.key_not_found', 'oidc.key_required', 'oidc.only_previous_key_can_be_deleted'],
@@ -151,6 +155,7 @@ export const keysRoutes = ({ database, mutate, envelope, keys, algorithm, logger
       operationId: 'deleteCookieKey',
       summary: 'Drops a key that signs cookies: there are none.',
       scope: 'keys',
+      freshProof: true,
       params: z.object({ keyId: id }),
       status: 204,
       problems: ['oidc.key_not_found'],

@@ -12,6 +12,7 @@ export const impersonationRoutes = (dependencies: SubjectTokenDependencies): Rou
       summary:
         'Get a short-lived, single-use token for a user, to be exchanged for an access token that represents that user; 202 when they are asked first',
       scope: 'impersonation',
+      freshProof: true,
       body: subjectTokenRequest,
       status: 201,
       response: subjectTokenAnswer,

@@ -94,6 +94,7 @@ export const organizationRolesRoutes = (dependencies: ManagementDependencies): R
       operationId: 'deleteOrganizationRole',
       summary: 'Deletes a role inside organizations; those who have it lose it.',
       scope: 'organizations',
+      freshProof: true,
       params,
       status: 204,
       problems: ['entity.not_found'],

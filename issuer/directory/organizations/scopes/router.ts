@@ -77,6 +77,7 @@ export const organizationScopesRoutes = (dependencies: ManagementDependencies): 
       operationId: 'deleteOrganizationScope',
       summary: 'Deletes a permission inside organizations; roles no longer carry it.',
       scope: 'organizations',
+      freshProof: true,
       params,
       status: 204,
       problems: ['entity.not_found'],

@@ -29,6 +29,7 @@ export const mfaVerificationsRoutes = (dependencies: MfaVerificationDependencies
       operationId: 'createUserMfaVerification',
       summary: 'Gives a user a secret for an authenticator app, or backup codes; they are shown only here.',
       scope: 'users',
+      freshProof: true,
       params,
       body: newMfaVerification,
       status: 200,
