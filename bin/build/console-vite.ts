@@ -1,4 +1,13 @@
-import type { UserConfig } from 'vite'
+import type { Plugin, UserConfig } from 'vite'
+
+/** From weak to strong. The first stylesheet that a page gets decides, and any of them may be the first. */
+const layers = '@layer reset, tokens, base, components, pages;'
+
+const layersFirst: Plugin = {
+  name: 'layers-first',
+  enforce: 'pre',
+  transform: (code, id) => (id.endsWith('.css') ? { code: `${layers}\n${code}`, map: null } : undefined),
+}
 
 /** How Vite makes files for browsers of `web/console/`. */
 export default {
@@ -7,6 +16,7 @@ export default {
   logLevel: 'error',
   publicDir: false,
   oxc: { jsx: { runtime: 'automatic' } },
+  plugins: [layersFirst],
   css: { modules: { localsConvention: 'camelCaseOnly' } },
   build: {
     emptyOutDir: true,

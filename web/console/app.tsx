@@ -12,7 +12,7 @@ import { ErrorBoundary } from './shell/error-boundary.tsx'
 import { Guarded } from './shell/guarded.tsx'
 import { Shell } from './shell/shell.tsx'
 
-const Setup = lazy(async () => ({ default: (await import('./pages/setup/setup.tsx')).Setup }))
+const Setup = lazy(() => import('./pages/setup/setup.tsx'))
 
 /** Whoever has a session sees the pages; whoever has none signs in, or sets up the first owner. */
 export const App = () => (

@@ -27,12 +27,12 @@ export const call = async <Id extends OperationId>(
   const path = pathOf(id, input)
   const started = performance.now()
   const response = await send(`/console/api${path}`, { method, body: input.body, ...options })
-  const requestId = response.headers.get('logto-core-request-id') ?? undefined
+  const requestId = requestIdOf(response)
   const ms = Math.round(performance.now() - started)
   rememberCall({ id, method, path, status: response.status, ms, requestId, at: Date.now() })
   const total = response.headers.get('total-number')
   return {
-    body: (await bodyOf(response, requestId)) as Calls[Id]['answer'],
+    body: (await bodyOf(response)) as Calls[Id]['answer'],
     total: total === null ? undefined : Number(total),
     etag: response.headers.get('etag') ?? undefined,
   }
@@ -44,8 +44,7 @@ export const callConsole = async <Body>(
   path: string,
   body?: unknown,
   signal?: AbortSignal,
-): Promise<Body> =>
-  (await bodyOf(await send(`/console${path}`, { method, body, ...(signal && { signal }) }), undefined)) as Body
+): Promise<Body> => (await bodyOf(await send(`/console${path}`, { method, body, ...(signal && { signal }) }))) as Body
 
 const send = (
   address: string,
@@ -65,10 +64,12 @@ const send = (
     throw signal?.aborted ? error : unreachable(error)
   })
 
-const bodyOf = async (response: Response, requestId: string | undefined): Promise<unknown> => {
+const requestIdOf = ({ headers }: Response): string | undefined => headers.get('logto-core-request-id') ?? undefined
+
+const bodyOf = async (response: Response): Promise<unknown> => {
   const text = await response.text()
   const isJson = /[/+]json\b/.test(response.headers.get('content-type') ?? '')
   const body = isJson && text !== '' ? JSON.parse(text) : undefined
-  if (!response.ok) throw new Problem({ status: response.status, requestId, body })
+  if (!response.ok) throw new Problem({ status: response.status, requestId: requestIdOf(response), body })
   return body
 }

@@ -21,12 +21,12 @@ export const Notice = ({
 export const ProblemNotice = ({ error }: { error: unknown }) => {
   if (!error) return null
   const problem: Problem | undefined = isProblem(error) ? error : undefined
-  const detail = problem ? problem.detail : String(error)
+  const detail = problem ? problem.detail : error instanceof Error ? error.message : String(error)
   return (
     <div role="alert">
       <Notice kind="bad">
         <p>
-          <strong>{problem?.title ?? 'This page failed.'}</strong> {detail !== problem?.title && detail}
+          <strong>{problem?.title ?? 'This did not work.'}</strong> {detail !== problem?.title && detail}
         </p>
         {problem && (
           <p className={style.particulars}>

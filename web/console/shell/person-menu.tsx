@@ -32,7 +32,7 @@ export const PersonMenu = ({ onHelp }: { onHelp(): void }) => {
         </span>
         <span className={style.who}>
           <b>{name}</b>
-          <span>{roles.join(', ')}</span>
+          <span className={style.roles}>{roles.join(', ')}</span>
         </span>
         <Icon name="down" size={16} />
       </AriaButton>
