@@ -20,6 +20,12 @@ const envelope = z.looseObject({
   correlationId: z.uuid().describe('The same in all events of one request.'),
   createdAt: z.iso.datetime().describe('When it happened.'),
   organizationId: z.string().optional().describe('The organization it happened in.'),
+  sid: z
+    .string()
+    .optional()
+    .describe(
+      'The session because of which an API made the change, such as an impersonation: the `sid` of its tokens.',
+    ),
   ip: z.string().describe('Where the request came from.'),
   userAgent: z.string().optional(),
   method: z.string(),

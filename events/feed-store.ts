@@ -38,6 +38,20 @@ const page = statement(
    WHERE before < $6 ORDER BY seq`,
 )
 
+// By the index of an entity's versions, whose order is that of its numbers.
+const pageOfEntity = statement(
+  'feed-page-entity',
+  `SELECT seq, payload FROM (
+     SELECT seq, version, payload, sum(octet_length(payload)) OVER (ORDER BY version) - octet_length(payload) AS before FROM (
+       SELECT seq, version, payload FROM outbox
+       WHERE seq > $1 AND seq <= $2 AND type = ANY($3::text[]) AND ($4::text[] IS NULL OR organization_id = ANY($4))
+         AND entity_kind = $7 AND entity_id = $8
+       ORDER BY version LIMIT $5
+     ) AS next
+   ) AS measured
+   WHERE before < $6 ORDER BY version`,
+)
+
 export interface FeedRange {
   /** Not included. */
   after: number
@@ -45,14 +59,41 @@ export interface FeedRange {
   types: readonly string[]
   /** Undefined: of every organization, and of none. */
   organizationIds?: readonly string[] | undefined
+  /** Undefined: of every entity. */
+  entity?: { kind: string; id: string } | undefined
   limit: number
   /** Stops after the event that reaches it. */
   maxBytes: number
 }
 
 /** In the order in which they were recorded, which for one entity is the order of its versions. */
-export const readFeed = (query: Query, range: FeedRange): Promise<{ seq: number; payload: Buffer }[]> =>
-  query(page, [range.after, range.upTo, range.types, range.organizationIds ?? null, range.limit, range.maxBytes])
+export const readFeed = (query: Query, range: FeedRange): Promise<{ seq: number; payload: Buffer }[]> => {
+  const { after, upTo, types, organizationIds = null, entity, limit, maxBytes } = range
+  const values = [after, upTo, types, organizationIds, limit, maxBytes]
+  return entity ? query(pageOfEntity, [...values, entity.kind, entity.id]) : query(page, values)
+}
+
+const heads = statement(
+  'feed-heads',
+  `SELECT seq, id, type, json_build_object('kind', entity_kind, 'id', entity_id) AS entity, version,
+     organization_id AS "organizationId", correlation_id AS "correlationId", created_at AS "createdAt"
+   FROM outbox WHERE seq > $1 AND seq <= $2 ORDER BY seq LIMIT $3`,
+)
+
+/** An event without what it says. */
+export interface EventHead {
+  seq: number
+  id: string
+  type: string
+  entity: { kind: string; id: string }
+  version: number
+  organizationId: string | null
+  correlationId: string
+  createdAt: Date
+}
+
+export const readHeads = (query: Query, { after, upTo, limit }: Pick<FeedRange, 'after' | 'upTo' | 'limit'>) =>
+  query<EventHead>(heads, [after, upTo, limit])
 
 const removed = statement('feed-removed', `SELECT seq FROM outbox_removed`)
 const before = statement(

@@ -10,7 +10,8 @@ import { pause } from '../platform/wake-up.ts'
  */
 export interface Notifier {
   notify(): void
-  onNotify(listener: () => void): () => void
+  /** `payload`: what another process said beside, mostly nothing. */
+  onNotify(listener: (payload: string) => void): () => void
   /** False while the connection is being made again; then only processes' own wake-ups and their polls work. */
   readonly connected: boolean
   close(): Promise<void>
@@ -56,13 +57,13 @@ export const createNotifier = ({
     })
     try {
       const { rows } = await connection.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')
-      connection.on('notification', ({ processId }) => {
-        if (processId !== rows[0]?.pid) emitter.emit('wake')
+      connection.on('notification', ({ processId, payload = '' }) => {
+        if (processId !== rows[0]?.pid) emitter.emit('wake', payload)
       })
       await connection.query(`LISTEN ${channel}`)
       client = connection
       // Something may have been committed while nobody listened.
-      emitter.emit('wake')
+      emitter.emit('wake', '')
       await lost
     } finally {
       client = undefined
@@ -86,7 +87,7 @@ export const createNotifier = ({
 
   return {
     notify() {
-      emitter.emit('wake')
+      emitter.emit('wake', '')
       if (timer !== undefined) return
       const early = sentAt + coalesceMs - performance.now()
       // A timer takes a millisecond at least.

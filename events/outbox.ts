@@ -17,6 +17,8 @@ export interface EventRequest {
   status: number
   /** Ties the events of one request together, a UUID. Default: one is made. */
   correlationId?: string
+  /** The session because of which somebody else made it (`Surrogate-Session`). */
+  sid?: string | undefined
 }
 
 /** An event of `catalogue.ts`, with the request that caused it. */
@@ -112,6 +114,7 @@ const restOfPayload = (event: NewEvent, correlationId: string): Record<string, u
     correlationId,
     createdAt: new Date().toISOString(),
     ...(organizationId === undefined ? {} : { organizationId }),
+    ...(request.sid === undefined ? {} : { sid: request.sid }),
     userAgent: request.userAgent,
     ip: request.ip,
     path: request.path,
@@ -122,6 +125,6 @@ const restOfPayload = (event: NewEvent, correlationId: string): Record<string, u
     data: data ?? null,
   }
   if (extras === undefined) return rest
-  const reserved = new Set(['hookId', 'id', 'event', 'version', ...Object.keys(rest)])
+  const reserved = new Set(['hookId', 'id', 'event', 'version', 'sid', ...Object.keys(rest)])
   return { ...rest, ...Object.fromEntries(Object.entries(extras).filter(([name]) => !reserved.has(name))) }
 }

@@ -19,6 +19,8 @@ export interface WebhookEvent {
   /** ISO 8601. */
   createdAt: string
   organizationId?: string
+  /** The session because of which an API made the change. */
+  sid?: string
   /** What the Management API answered. */
   data: unknown
   /** Present on a test-send: nothing happened. */

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { noMessages } from '../deliveries/messages/settings.ts'
+import { outcomesChannel } from '../deliveries/outcome-notice-store.ts'
 import { createNotifier } from '../events/notifier.ts'
 import { systemClock } from '../platform/clock.ts'
 import { createEnvelope } from '../platform/envelope.ts'
@@ -27,6 +28,7 @@ import { createFederation } from './connectors/federation.ts'
 import { consoleDefaults, consoleUrlOf } from './console/console-settings.ts'
 import { createEventFeed } from './directory/events/feed.ts'
 import { startReplayJob } from './directory/hooks/replay-job.ts'
+import { createNotices } from './directory/notices/notices.ts'
 import { createLastUse } from './directory/personal-access-tokens/last-use.ts'
 import { createSettings } from './directory/sign-in-experience/settings.ts'
 import { settingsChannel } from './directory/sign-in-experience/settings-revision-store.ts'
@@ -178,6 +180,10 @@ export const openEndpoints = async (
   onStop('replays of events', () => replayJob.close())
   const eventFeed = createEventFeed(database)
   onStop('event feed', () => eventFeed.close())
+  const outcomes = createNotifier({ database, logger, channel: outcomesChannel })
+  onStop('outcome notifier', () => outcomes.close())
+  const notices = createNotices({ feed: eventFeed, notifier: outcomes })
+  onStop('notices', () => notices.close())
   const impersonationNotices = startImpersonationNotices({
     ...{ database, feed: eventFeed, notifyOwner, logger },
     isOn: () => settings.experience().notifyImpersonation,
@@ -217,6 +223,7 @@ export const openEndpoints = async (
     baseUrl,
     replaysWaiting: replayJob.wake,
     eventFeed,
+    notices,
     claimsScripts,
     sandbox,
     keys,
@@ -241,6 +248,7 @@ export const openEndpoints = async (
     limitClient: limits.managementRequestBy,
     scopesOfUser: (id) => managementScopesOfUser(database.knex, indicators, id),
     idempotency: createIdempotency({ knex: database.knex, envelope }),
+    query: database.query,
     logger,
   })
   const authenticateClient = createAuthenticateClient({
@@ -278,7 +286,10 @@ export const openEndpoints = async (
   const notifier = createNotifier({ database, logger, channel: revocationChannel })
   onStop('revocation notifier', () => notifier.close())
   if (options.onRevocations) notifier.onNotify(options.onRevocations)
-  const logouts = startLogouts({ database, mint: createLogoutTokenMint({ keys, issuer }), envelope, now, logger })
+  const logouts = startLogouts({
+    ...{ database, envelope, now, logger },
+    tokens: createLogoutTokenMint({ keys, issuer }),
+  })
   // Whatever ends an authorization is in the feed too.
   notifier.onNotify(logouts.wake)
   onStop('logouts', () => logouts.close())

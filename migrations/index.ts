@@ -41,6 +41,7 @@ import { dpop } from './0042-dpop.ts'
 import { deviceCodes } from './0043-device-codes.ts'
 import { impersonationRequests } from './0044-impersonation-requests.ts'
 import { console } from './0045-console.ts'
+import { versions } from './0046-versions.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
 export const migrations: readonly Migration[] = [
@@ -86,4 +87,5 @@ export const migrations: readonly Migration[] = [
   deviceCodes,
   impersonationRequests,
   console,
+  versions,
 ]

@@ -24,6 +24,7 @@ import type { HookChange } from './ledger/hook-health-store.ts'
 import { removeExpired } from './ledger/retention-store.ts'
 import { startLogoutSending } from './logouts/logouts.ts'
 import { startMessageSending } from './messages/messages.ts'
+import { createOutcomeNotices } from './outcome-notices.ts'
 import { createRecorder } from './recorder.ts'
 import { createRelayMetrics, namedHooks } from './relay-metrics.ts'
 import { defaultSchedule } from './retry-schedule.ts'
@@ -81,8 +82,9 @@ export const startRelay = async (options: RelayOptions): Promise<Relay> => {
   const heartbeat = startHeartbeat({ database, logger, aliveMs, onFreeLanes: () => lanes.wake() })
   const stopping = new AbortController()
   const timing = { probeSchedule, random }
+  const outcomes = createOutcomeNotices({ query: database.query, logger })
   const recorder = createRecorder({
-    ...{ database, logger, giveUpMs: leaseMs, timing, onChange },
+    ...{ database, logger, giveUpMs: leaseMs, timing, onChange, onStored: outcomes.add },
     stopping: stopping.signal,
   })
   const runner = createLaneRunner({
@@ -155,6 +157,7 @@ export const startRelay = async (options: RelayOptions): Promise<Relay> => {
       await runner.close(graceMs)
       await messagesEnded
       await recorder.close()
+      outcomes.close()
       await heartbeat.close()
       await agent.close()
     },

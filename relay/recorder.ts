@@ -32,10 +32,11 @@ export const createRecorder = (options: {
   giveUpMs: number
   timing: ProbeTiming
   onChange(change: HookChange): void
+  onStored(results: readonly AttemptRecord[]): void
   /** From then on nobody waits long for a database that is gone: what it does not know is sent again. */
   stopping: AbortSignal
 }): Recorder => {
-  const { database, logger, giveUpMs, timing, onChange, stopping } = options
+  const { database, logger, giveUpMs, timing, onChange, onStored, stopping } = options
   let results: AttemptRecord[] = []
   let releases: (Release & { done: (left: LaneLeft | undefined) => void })[] = []
   let timer: NodeJS.Timeout | undefined
@@ -50,6 +51,7 @@ export const createRecorder = (options: {
           recordAttempts(query, batch, released, timing),
         )
         for (const change of changes) onChange(change)
+        onStored(batch)
         if (fenced > 0) logger.warn({ lanes: fenced }, 'lanes were lost before their results could be stored')
         return left
       } catch (error) {

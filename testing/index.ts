@@ -5,7 +5,7 @@
 export { type Authenticator, type AuthenticatorOptions, createAuthenticator } from './authenticator.ts'
 export { type Answer, type Hop, hopLine } from './browser.ts'
 export type { HtmlForm, HtmlPage } from './html-page.ts'
-export { codesFrom } from './message-codes.ts'
+export { codesFrom, type MessageCodes } from './message-codes.ts'
 export type { SignedIn } from './sign-in.ts'
 export { type ShownPage, SignInFailed } from './step.ts'
 export { createTestBrowser, type TestApplication, type TestBrowser, type TestPerson } from './test-browser.ts'

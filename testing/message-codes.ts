@@ -7,26 +7,39 @@ import { SignInFailed } from './step.ts'
 const patience = 20_000
 const pause = 200
 
-const line = z.object({ at: z.coerce.date(), code: z.string() })
+const line = z.object({ at: z.coerce.date(), to: z.string(), code: z.string() })
+
+export interface MessageCodes {
+  /** The mail address or telephone number of one person, for tests that run at the same time. Default: any. */
+  to?: string | undefined
+  /** Default: now. */
+  since?: Date | undefined
+}
 
 /**
  * Codes out of the file that messages of development go to (`MESSAGE_OUTBOX`): each time the newest that came after
  * `since` and was not answered before.
  */
-export const codesFrom = (file: string, since: Date = new Date()): (() => Promise<string>) => {
+export const codesFrom = (file: string, { to, since = new Date() }: MessageCodes = {}): (() => Promise<string>) => {
+  const isMeant = (one: string) => to === undefined || sameAs(one) === sameAs(to)
   let after = since
   return async () => {
     for (let waited = 0; waited < patience; waited += pause) {
-      const newest = (await linesOf(file)).findLast(({ at }) => at >= after)
+      const newest = (await linesOf(file)).findLast((one) => one.at >= after && isMeant(one.to))
       if (newest) {
         after = new Date(newest.at.getTime() + 1)
         return newest.code
       }
       await delay(pause)
     }
-    throw new SignInFailed(`No code came to ${file} within ${patience / 1_000} seconds. Is a relay running?`)
+    const whose = to === undefined ? '' : ` for ${to}`
+    throw new SignInFailed(`No code${whose} came to ${file} within ${patience / 1_000} seconds. Is a relay running?`)
   }
 }
+
+/** Numbers are written with a plus sign, spaces or neither. */
+const sameAs = (address: string): string =>
+  address.includes('@') ? address.normalize('NFKC').toLowerCase() : address.replace(/\D/g, '')
 
 const linesOf = async (file: string): Promise<z.output<typeof line>[]> => {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {

@@ -68,7 +68,7 @@ export const loginCommand = async (args: readonly string[]): Promise<number> => 
     parameters: { prompt: values.prompt, acr_values: values.acr, max_age: values['max-age'] },
     consent: values.consent,
     totpSecret: totpSecret === undefined ? undefined : new Secret(totpSecret),
-    nextCode: codesFile === undefined ? undefined : codesFrom(codesFile, new Date()),
+    nextCode: codesFile === undefined ? undefined : codesFrom(codesFile),
     browser: createBrowser({ onHop }),
   }
   try {

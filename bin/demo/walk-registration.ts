@@ -47,7 +47,7 @@ export const walkRegistration = async (
     say(`(the mail to ${email} says ${code}: ${messages})`)
     return code
   }
-  const readCode = codesFrom(messages, new Date())
+  const readCode = codesFrom(messages, { to: email })
   const registered = await signedIn({ parameters: { prompt: 'create' }, nextCode, steps: registering })
   if (registered?.['email'] !== email || registered['email_verified'] !== true)
     throw new UnexpectedAnswer('The ID token does not tell the address that was proven.')

@@ -59,6 +59,10 @@ const reportCases = (results: readonly CaseResult[], say: (line: string) => void
   const failed = results.filter(({ mismatches }) => mismatches.length > 0)
   for (const { file, name, mismatches } of failed) say(`${file}: ${name}: FAIL\n  ${mismatches.join('\n  ')}`)
   for (const warning of workWarnings(results)) say(warning)
+  if (results.length === 0) {
+    say('HTTP cases: none')
+    return []
+  }
   const most = Math.max(...results.map(({ units }) => units?.taken ?? 0))
   say(`HTTP cases: ${results.length - failed.length}/${results.length} passed, ${most} units of work at most`)
   return results.map(({ file, name, mismatches, milliseconds }) => ({

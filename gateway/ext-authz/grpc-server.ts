@@ -84,6 +84,8 @@ export const createGrpcServer = (methods: readonly UnaryMethod[], settings: Grpc
       session.once('close', () => {
         sessions.delete(session)
         stopAsking()
+        // Settings that the client never acknowledged keep the session, and these would keep its socket with it.
+        session.removeAllListeners()
       })
     },
     drain(graceMs) {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type ProblemCode, problems } from '../refusals/problems.ts'
-import type { DecisionRecord, stages, Why } from './api.ts'
+import type { DecisionRecord, Why } from './api.ts'
+import type { stages } from './explanation.ts'
 import type { RecordedInput } from './recorded-input.ts'
 
 type Stage = (typeof stages)[number]

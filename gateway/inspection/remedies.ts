@@ -4,7 +4,7 @@ import type { Route } from '../config/route.ts'
 import { canonicalTarget } from '../request/canonical-target.ts'
 import { foldedTarget } from '../request/match-route.ts'
 import type { NearMiss } from '../routing/near-misses.ts'
-import type { Remedy } from './api.ts'
+import type { Remedy } from './explanation.ts'
 import { findRoute, type Routes } from './match.ts'
 import { boundTo, type RecordedInput, touches } from './recorded-input.ts'
 

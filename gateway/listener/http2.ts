@@ -213,6 +213,8 @@ export const createHttp2Sessions = (options: {
       session.once('close', () => {
         connections.delete(connection)
         open.dec()
+        // Settings that the client never acknowledged keep the session, and these would keep its socket with it.
+        session.removeAllListeners()
       })
       if (closed) session.close()
     },

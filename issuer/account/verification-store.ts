@@ -1,4 +1,5 @@
 import { type Query, queryOf, statement, type Transaction } from '../../platform/database/database.ts'
+import type { UserRow } from '../directory/users/user.ts'
 import { type ProofData, type ProofKindName, proofData } from '../interaction/proofs.ts'
 import { type AccountPerson, holderOf } from './person.ts'
 
@@ -6,26 +7,34 @@ import { type AccountPerson, holderOf } from './person.ts'
 
 export interface Reauthentication {
   /** By the names of proofs: `password`, `totp`, … */
-  kind: string
+  kind: ProofKindName
+  data: ProofData
   verifiedAt: Date
   expiresAt: Date
 }
 
-const reauthentication = statement(
-  'verification-find-reauthentication',
-  `SELECT kind, verified_at AS "verifiedAt", expires_at AS "expiresAt" FROM proofs
-   WHERE user_id = $1 AND holder = $2 AND purpose = 'reauth' AND ($3::text IS NULL OR id = $3)
-     AND verified_at IS NOT NULL AND consumed_at IS NULL AND expires_at > now()
-   ORDER BY verified_at DESC LIMIT 1`,
+/** A verification that the person was asked for, and the addresses that they have now. */
+export type ReauthenticationRow = Reauthentication & Pick<UserRow, 'primary_email' | 'primary_phone'>
+
+const reauthentications = statement(
+  'verification-find-reauthentications',
+  `SELECT p.kind, p.data, p.verified_at AS "verifiedAt", p.expires_at AS "expiresAt", u.primary_email, u.primary_phone
+   FROM proofs p JOIN users u ON u.id = p.user_id
+   WHERE p.user_id = $1 AND p.holder = $2 AND p.purpose = 'reauth' AND ($3::text IS NULL OR p.id = $3)
+     AND p.verified_at IS NOT NULL AND p.consumed_at IS NULL AND p.expires_at > now()
+   ORDER BY p.verified_at DESC LIMIT 10`,
 )
 
-/** The newest, or the one with this id. */
-export const selectReauthentication = async (
+/** The newest first, or the one with this id. */
+export const selectReauthentications = async (
   transaction: Transaction,
   person: AccountPerson,
   id: string | undefined,
-): Promise<Reauthentication | undefined> =>
-  (await queryOf(transaction)<Reauthentication>(reauthentication, [person.userId, holderOf(person), id ?? null]))[0]
+): Promise<ReauthenticationRow[]> => {
+  const values = [person.userId, holderOf(person), id ?? null]
+  const rows = await queryOf(transaction)<ReauthenticationRow>(reauthentications, values)
+  return rows.map((row) => ({ ...row, data: proofData.parse(row.data) }))
+}
 
 /** What a verification is good for: who somebody is, or an address or a factor that they get. */
 export type VerificationPurpose = 'reauth' | 'bind'

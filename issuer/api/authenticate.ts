@@ -47,19 +47,18 @@ const personOf = (userId: string, { sid, auth_time: authTime }: ManagementClaims
 })
 
 /** From an access token to the caller; every failure is 401. */
-export const createAuthenticate =
-  ({ verify, indicators, now = systemClock }: AuthenticateOptions) =>
-  async ({ token, proof }: PresentedToken): Promise<Caller> => {
+export const createAuthenticate = ({ verify, indicators, now = systemClock }: AuthenticateOptions) => {
+  const claimsOf = async (token: string): Promise<ManagementClaims> => {
     const claims = await verify(token).catch((cause: unknown) => {
       if (!isRefusal(cause)) throw cause
       throw problem('auth.unauthorized', { headers: invalidToken, cause })
     })
-    if (!intended(claims, indicators)) {
-      throw problem('auth.unauthorized', {
-        detail: 'The access token is for another audience.',
-        headers: invalidToken,
-      })
-    }
+    if (intended(claims, indicators)) return claims
+    throw problem('auth.unauthorized', { detail: 'The access token is for another audience.', headers: invalidToken })
+  }
+
+  return async ({ token, proof }: PresentedToken): Promise<Caller> => {
+    const claims = await claimsOf(token)
     // RFC 9449 §7.1: a token that is bound to a key is no bearer token, and the other way round.
     if (!fitsScheme(claims.cnf, proof?.thumbprint)) {
       throw problem('auth.unauthorized', {
@@ -72,7 +71,11 @@ export const createAuthenticate =
     return {
       subject: claims.sub,
       clientId: claims.client_id ?? claims.sub,
-      scopes: new Set(claims.scope?.split(' ').filter(Boolean)),
+      scopes: scopesOf(claims),
+      scopesNow: async () => scopesOf(await claimsOf(token)),
       ...(claims.client_id === consoleClientId && { person: personOf(claims.sub, claims, now()) }),
     }
   }
+}
+
+const scopesOf = ({ scope }: ManagementClaims) => new Set(scope?.split(' ').filter(Boolean))

@@ -20,7 +20,8 @@ const begin = (response: ServerResponse) => {
   if (!response.headersSent) response.setHeader('Content-Type', 'application/x-ndjson; charset=utf-8')
 }
 
-const drained = (response: ServerResponse): Promise<void> =>
+/** When there is room again, or nobody is left. */
+export const drained = (response: ServerResponse): Promise<void> =>
   new Promise((resolve) => {
     const done = () => {
       response.off('drain', done)

@@ -6,6 +6,8 @@ import express, {
   type RequestHandler,
   type Response,
 } from 'express'
+import type { EventRequest } from '../../events/outbox.ts'
+import type { Query } from '../../platform/database/database.ts'
 import { newId } from '../../platform/ids.ts'
 import type { Logger } from '../../platform/logger.ts'
 import type { AuthenticateAccount } from '../account/api/bearer.ts'
@@ -31,8 +33,12 @@ import {
 import { type PresentedToken, readPresentedToken } from '../tokens/dpop/presented-token.ts'
 import type { Proofs } from '../tokens/dpop/proofs.ts'
 import { type AuthenticateOptions, createAuthenticate } from './authenticate.ts'
+import { createConditional } from './conditional.ts'
 import { createDocumentsRouter } from './documents-router.ts'
+import { isDryRun, rehearse } from './dry-run.ts'
+import { sendEventStream } from './event-stream.ts'
 import { sendJsonLines } from './json-lines.ts'
+import { namedSession } from './named-session.ts'
 import { pageHeaders, pageOf } from './pagination.ts'
 
 export interface ManagementApiOptions extends AuthenticateOptions {
@@ -51,6 +57,8 @@ export interface ManagementApiOptions extends AuthenticateOptions {
   /** For what leaves a row without a change. Absent: nothing does. */
   mutate?: Mutate
   idempotency: Idempotency
+  /** For versions, and for sessions that callers name. */
+  query: Query
   /** For tokens that are bound to a key (RFC 9449). */
   proofs: Pick<Proofs, 'forToken'>
   logger: Logger
@@ -71,8 +79,8 @@ export const createManagementApi = (options: ManagementApiOptions): Express => {
   app.enable('case sensitive routing')
 
   const api = express.Router({ caseSensitive: true, strict: true })
-  const serve = createServe(options)
   const routes = routesFor('management', options.routes)
+  const serve = createServe(options, routes)
   const accountRoutes = routesFor('account', options.routes)
   for (const [path, definitions] of byPath([...routes, ...accountRoutes])) {
     const handlers = api.route(path)
@@ -93,6 +101,8 @@ type Served = ManagementRoute | RouteFor<'account'>
 interface Proven {
   caller: Caller
   more: object
+  /** The session of somebody else that the call is about. */
+  sid?: string | undefined
 }
 
 const createProve = (options: ManagementApiOptions) => {
@@ -126,33 +136,46 @@ const createProve = (options: ManagementApiOptions) => {
     // People share the console, but no limit.
     await options.limitClient?.(caller.person?.userId ?? caller.clientId)
     authorize(definition, caller)
-    if (definition.freshProof) requireFreshProof(caller)
+    // What a deletion would end is only told.
+    if (definition.freshProof && !isDryRun(definition, request.query)) requireFreshProof(caller)
     await refuseTakingOver(definition, request.params['userId'], caller)
-    return { caller, more: {} }
+    return { caller, more: {}, sid: await namedSession(options.query, request, caller) }
   }
 }
 
 /** Authenticate → limit → authorize → read and parse → answered before? → handle → answer. */
-const createServe = (options: ManagementApiOptions) => {
+const createServe = (options: ManagementApiOptions, routes: readonly ManagementRoute[]) => {
   const prove = createProve(options)
-  return (definition: Served): RequestHandler =>
-    async (request, response) => {
+  const conditional = createConditional(routes, options.query)
+  return (definition: Served): RequestHandler => {
+    const { concerned, run } = conditional(definition)
+    return async (request, response) => {
       const origin = { ip: options.clientAddress(request), userAgent: request.headers['user-agent'] }
       const presented = readPresentedToken(options.proofs, request, response)
-      const { caller, more } = await prove(definition, request, presented, origin)
+      const { caller, more, sid } = await prove(definition, request, presented, origin)
       response.locals['clientId'] = caller.clientId
-      const { context: read, json } = await readContext(definition, caller, request, origin)
-      const context: Context = { ...read, ...more }
-      const handle = async (own: Context) => (await definition.handle(own)) ?? undefined
+      const { context: read, json } = await readContext(definition, caller, request, { ...origin, sid })
+      const context: Context = {
+        ...read,
+        ...more,
+        entity: concerned({ headers: request.headers, params: read.request.params }),
+      }
+      const { entity } = context
+      const isTried = definition.access === 'management' && isDryRun(definition, request.query)
+      const handle = async (own: Context) =>
+        isTried && entity
+          ? rehearse(entity, (dryRun) => Promise.resolve(definition.handle({ ...own, dryRun })))
+          : ((await definition.handle(own)) ?? undefined)
       const key = takesKey(definition) ? request.headers['idempotency-key'] : undefined
       const result =
         key === undefined
-          ? await handle(context)
+          ? await run(context, response, () => handle(context))
           : await options.idempotency.run({ key: String(key), route: definition, context, body: json }, handle)
       if (showsSecret(definition) && caller.person) await options.mutate?.(context, async () => {})
       const headers = context.page && pageHeaders(addressOf(request, options.baseUrl), context.page, totalOf(result))
       await answer(response, definition, result, headers)
     }
+  }
 }
 
 const showsSecret = (definition: Served): boolean =>
@@ -170,7 +193,7 @@ const readContext = async (
   definition: Served,
   caller: Caller,
   request: Request,
-  origin: RequestOrigin,
+  origin: RequestOrigin & Pick<EventRequest, 'sid'>,
 ): Promise<{ context: Context; json: unknown }> => {
   refuseUnstorable(request.params, 'path')
   refuseUnstorable(request.query, 'query')
@@ -186,6 +209,7 @@ const readContext = async (
     query,
     body,
     page,
+    lastEventId: request.get('last-event-id'),
     // Of those sent, what was read: not the defaults, not what is ignored.
     fields: Object.keys(Object(json)).filter((name) => Object.hasOwn(body, name)),
     request: {
@@ -213,9 +237,11 @@ const answer = async (
   result: RouteResult | undefined,
   headers: Record<string, string> = {},
 ) => {
-  const { body, lines, status = definition.status, headers: own = {} } = result ?? {}
+  const { body, lines, events, status = definition.status, headers: own = {} } = result ?? {}
   response.status(status).set({ ...headers, ...own })
-  if (lines !== undefined && response.req.method !== 'HEAD') await sendJsonLines(response, lines)
+  const isHead = response.req.method === 'HEAD'
+  if (lines !== undefined && !isHead) await sendJsonLines(response, lines)
+  else if (events !== undefined && !isHead) await sendEventStream(response, events)
   else if (body === undefined) response.end()
   else response.json(body)
 }

@@ -1,5 +1,7 @@
 import { fittingScopes, managementScopes } from '../base/authorization.ts'
 import { type ManagementRoute, takesKey } from '../base/route.ts'
+import { hasVersion, takesIfMatch } from '../base/versions/entities.ts'
+import { consequences, takesDryRun } from './dry-run.ts'
 import { bodiesOf, capitalized, requestBodyOf } from './openapi/bodies.ts'
 import { commonHeaders, referencesTo, text } from './openapi/headers.ts'
 import { outputSchemas, type SchemaObject } from './openapi/json-schema.ts'
@@ -57,6 +59,7 @@ const answers = outputSchemas(records)
 const failures = createProblemResponses(sharedManagementProblems, {
   401: ['WWW-Authenticate'],
   403: ['WWW-Authenticate'],
+  412: ['ETag'],
 })
 
 const headers: Record<string, SchemaObject> = {
@@ -64,6 +67,7 @@ const headers: Record<string, SchemaObject> = {
   'Total-Number': { description: 'Rows on all pages together.', schema: { type: 'integer', minimum: 0 } },
   Link: text('RFC 8288: `first`, `prev`, `next` and `last`; of a long query only `next`, or nothing.'),
   'WWW-Authenticate': text('RFC 6750: what the access token lacks.'),
+  ETag: text('RFC 9110: the version of the record, for `If-Match`.'),
   'Idempotent-Replayed': {
     description: '`true` when this is the answer to an earlier request with the same key.',
     schema: { const: 'true' },
@@ -82,6 +86,33 @@ const parameters: Record<string, SchemaObject> = {
     in: 'query',
     description: 'Rows of a page, 20 when only `page` is given.',
     schema: { type: 'integer', minimum: 1, maximum: 100 },
+  },
+  'Last-Event-ID': {
+    name: 'Last-Event-ID',
+    in: 'header',
+    description: 'The `id` of the last event that was read: the stream goes on behind it.',
+    schema: { type: 'string' },
+  },
+  'Surrogate-Session': {
+    name: 'Surrogate-Session',
+    in: 'header',
+    description:
+      'The claim `sid` of the token with which your API was called: the change joins the time line of that session.',
+    schema: { type: 'string', pattern: '^[\\w-]{1,21}$' },
+    example: 'i9t3y7u1i5o9p3a7s1d5f',
+  },
+  'If-Match': {
+    name: 'If-Match',
+    in: 'header',
+    description: 'RFC 9110 §13.1.1: the `ETag` that was read. It is 412 when somebody has changed the record since.',
+    schema: { type: 'string' },
+    example: '"7"',
+  },
+  dryRun: {
+    name: 'dryRun',
+    in: 'query',
+    description: '`true`: nothing is deleted; the answer says what would be.',
+    schema: { type: 'string', enum: ['true', 'false'], default: 'false' },
   },
   'Idempotency-Key': {
     name: 'Idempotency-Key',
@@ -111,11 +142,18 @@ const operationOf = (route: ManagementRoute): SchemaObject => ({
     ...parametersOf(route.query, 'query'),
     ...(route.paged ? ['page', 'page_size'] : []).map((name) => ({ $ref: `#/components/parameters/${name}` })),
     ...(takesKey(route) ? [{ $ref: '#/components/parameters/Idempotency-Key' }] : []),
+    ...(route.stream ? [{ $ref: '#/components/parameters/Last-Event-ID' }] : []),
+    ...(route.method === 'GET' ? [] : [{ $ref: '#/components/parameters/Surrogate-Session' }]),
+    ...(takesIfMatch(route) ? [{ $ref: '#/components/parameters/If-Match' }] : []),
+    ...(takesDryRun(route) ? [{ $ref: '#/components/parameters/dryRun' }] : []),
   ],
   ...requestBodyOf(route),
   ...(route.paged === 'optional' && { description: 'The whole list when neither `page` nor `page_size` is given.' }),
   responses: {
     [route.status]: successOf(route),
+    ...(takesDryRun(route) && {
+      200: { ...successOf({ ...route, response: consequences }), description: 'What the deletion would mean.' },
+    }),
     ...(route.mayCreate && { 201: successOf(route) }),
     ...(route.pending && { 202: { ...successOf({ ...route, response: route.pending }), description: 'Not yet.' } }),
     ...failures.responsesOf(managementProblems(route), route.problemStatuses),
@@ -123,17 +161,19 @@ const operationOf = (route: ManagementRoute): SchemaObject => ({
 })
 
 const successOf = (route: ManagementRoute): SchemaObject => {
-  const { response, lines, paged } = route
+  const { response, lines, stream, paged } = route
   const names = [
     'Logto-Core-Request-Id',
     ...(paged ? ['Total-Number', 'Link'] : []),
     ...(takesKey(route) ? ['Idempotent-Replayed'] : []),
+    ...(hasVersion(route) || takesIfMatch(route) ? ['ETag'] : []),
   ]
   return {
-    description: response || lines ? 'What was asked for, as it is now.' : 'Done.',
+    description: response || lines || stream ? 'What was asked for, as it is now.' : 'Done.',
     headers: referencesTo('headers', names),
     ...(response && { content: { 'application/json': { schema: answers.schemaOf(response) } } }),
     // Each line is a value of this schema.
+    ...(stream && { content: { 'text/event-stream': { schema: answers.schemaOf(stream) } } }),
     ...(lines && { content: { 'application/x-ndjson': { schema: answers.schemaOf(lines) } } }),
   }
 }

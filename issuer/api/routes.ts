@@ -12,6 +12,7 @@ import { consentsRoutes } from '../directory/consents/router.ts'
 import { type EventFeedDependencies, eventsRoutes } from '../directory/events/router.ts'
 import { type HookDependencies, hooksRoutes } from '../directory/hooks/router.ts'
 import { logsRoutes } from '../directory/logs/router.ts'
+import { type NoticeDependencies, noticesRoutes } from '../directory/notices/router.ts'
 import { type OneTimeTokenDependencies, oneTimeTokensRoutes } from '../directory/one-time-tokens/router.ts'
 import { jitRoutes } from '../directory/organizations/jit/router.ts'
 import { membersRoutes } from '../directory/organizations/members/members-router.ts'
@@ -22,6 +23,7 @@ import { personalAccessTokensRoutes } from '../directory/personal-access-tokens/
 import { resourcesRoutes } from '../directory/resources/router.ts'
 import { roleAssignmentsRoutes } from '../directory/role-assignments/router.ts'
 import { rolesRoutes } from '../directory/roles/router.ts'
+import { searchRoutes } from '../directory/search/router.ts'
 import type { UserSessionDependencies } from '../directory/sessions/operations.ts'
 import { userSessionsRoutes } from '../directory/sessions/router.ts'
 import type { SignInExperienceDependencies } from '../directory/sign-in-experience/operations.ts'
@@ -47,6 +49,7 @@ export type RouteDependencies = UserDependencies &
   SessionDependencies &
   HookDependencies &
   EventFeedDependencies &
+  NoticeDependencies &
   UserSessionDependencies &
   ConsentDependencies &
   ClaimsRouteDependencies &
@@ -75,11 +78,13 @@ const routers = [
   organizationRolesRoutes,
   organizationScopesRoutes,
   logsRoutes,
+  searchRoutes,
   impersonationRoutes,
   impersonationRequestsRoutes,
   impersonationSessionsRoutes,
   hooksRoutes,
   eventsRoutes,
+  noticesRoutes,
   claimsRoutes,
   keysRoutes,
   idTokenConfigRoutes,

@@ -3,9 +3,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Knex } from 'knex'
 import type { EventContent } from '../../events/catalogue.ts'
 import { type NewEvent, recordEvent } from '../../events/outbox.ts'
+import { queryOf } from '../../platform/database/database.ts'
 import { insertLog } from './audit/log-store.ts'
 import { constraintError, isDeadlock } from './errors/constraint-errors.ts'
-import type { OperationContext } from './route.ts'
+import { problem } from './errors/problems.ts'
+import type { ConcernedEntity, OperationContext } from './route.ts'
+import { type IfMatch, matches } from './versions/if-match.ts'
+import { findVersion, lockVersion } from './versions/version-store.ts'
 
 /** One change: its rows, its events and its audit row stand or fall together. */
 export interface Mutation {
@@ -43,16 +47,20 @@ const deadlockAttempts = 4
 const pauseMs = () => randomInt(10, 60)
 
 /**
- * Runs `work` in a transaction (its own, or the one that `context` is joined to), writes the audit row beside it,
- * commits, and wakes the publisher when there is something to publish. A violated constraint becomes its problem
- * (`constraint-errors.ts`). `work` may run again after a deadlock: its only effects are in `trx`.
+ * Runs `work` in a transaction (its own, or the one that `context` is joined to) if `If-Match` allows it, writes the
+ * audit row beside it, commits, and wakes the publisher when there is something to publish. A violated constraint
+ * becomes its problem (`constraint-errors.ts`). `work` may run again after a deadlock: its only effects are in `trx`.
  */
 export const createMutate = ({ knex, events }: MutateDependencies): Mutate => {
   const attempt = async <Result>(context: OperationContext, work: (mutation: Mutation) => Promise<Result>) => {
     const recorded: NewEvent[] = []
     let noted: AuditNote = {}
+    const { entity, dryRun } = context
+    let version: number | undefined
     // In a joined transaction this is a savepoint, so what fails leaves nothing behind there either.
     const result = await (context.joined?.trx ?? knex).transaction(async (trx) => {
+      if (entity?.ifMatch) await requireMatch(trx, entity, entity.ifMatch)
+      await dryRun?.begin(trx)
       const outcome = await work({
         trx,
         async record(event, answer) {
@@ -64,9 +72,13 @@ export const createMutate = ({ knex, events }: MutateDependencies): Mutate => {
           noted = about
         },
       })
+      await dryRun?.end(trx, recorded)
       await insertLog(trx, auditEntry(context, recorded, noted))
+      if (entity) version = await findVersion(queryOf(trx), entity)
       return outcome
     })
+    // What follows in the same request is about what it has just made.
+    if (entity) Object.assign(entity, { version, ifMatch: undefined })
     if (recorded.length > 0) (context.joined?.afterCommit ?? now)(() => events.wake())
     return result
   }
@@ -85,6 +97,12 @@ export const createMutate = ({ knex, events }: MutateDependencies): Mutate => {
 
 const now = (work: () => void) => work()
 
+/** Throws 412; not for what does not exist, which the operation itself says. */
+const requireMatch = async (trx: Knex.Transaction, entity: ConcernedEntity, condition: IfMatch) => {
+  const version = await lockVersion(trx, entity)
+  if (version !== undefined && !matches(condition, version)) throw problem('entity.version_mismatch')
+}
+
 const auditEntry = (
   { operationId, auditArea = 'Management', caller, request, fields }: OperationContext,
   recorded: readonly NewEvent[],
@@ -93,6 +111,7 @@ const auditEntry = (
   key: `${auditArea}.${operationId}`,
   result: 'Success' as const,
   applicationId: caller.clientId,
+  sessionId: request.sid,
   // Whom the change is about; of one that is about nobody, who made it.
   userId:
     userId ??

@@ -7,6 +7,8 @@ export type NoticedFactor = 'Totp' | 'WebAuthn' | 'BackupCode' | 'EmailVerificat
 export type OwnerNotice =
   | { type: 'PasswordChanged' }
   | { type: 'FactorAdded' | 'FactorRemoved'; factor: NoticedFactor }
+  /** An identity at a provider, by the name that people know. */
+  | { type: 'IdentityLinked' | 'IdentityUnlinked'; provider: string }
   /** What is known of the browser. */
   | { type: 'NewDevice'; device: string }
   /** How many can still be used. */

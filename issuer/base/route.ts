@@ -1,9 +1,12 @@
 import type { Knex } from 'knex'
 import type { z } from 'zod'
+import type { EventContent } from '../../events/catalogue.ts'
 import type { EventRequest } from '../../events/outbox.ts'
 import type { ManagementScope } from './authorization.ts'
 import type { ProblemCode } from './errors/problems.ts'
 import type { Page } from './lists/list-store.ts'
+import type { VersionedEntity } from './versions/entities.ts'
+import type { IfMatch } from './versions/if-match.ts'
 
 export type { ManagementScope } from './authorization.ts'
 
@@ -38,6 +41,8 @@ export interface Operation<
   response?: z.ZodType
   /** Instead of `response`: a value of each line, when the handler answers `lines`. */
   lines?: z.ZodType
+  /** Instead of `response`: the `data` of each server-sent event, when the handler answers `events`. */
+  stream?: z.ZodType
   /** Answers with `Total-Number` and `Link`: the handler returns `total`. */
   paged?: Paged
   /**
@@ -63,8 +68,8 @@ type PageOf<Paged extends Paging> = Paged extends 'always' ? Page : Page | undef
 /** Of the Management API: machine-to-machine callers, whose tokens carry scopes. */
 export interface ManagementAccess {
   access: 'management'
-  /** The finer scope that suffices besides `all` (and `read` for GET, unless `secret`). */
-  scope: ManagementScope
+  /** The finer scopes of which one suffices besides `all` (and `read` for GET, unless `secret`). */
+  scope: ManagementScope | readonly ManagementScope[]
   /** A GET whose answer holds secrets or digests is not for holders of `read`. */
   secret?: boolean
   /**
@@ -93,6 +98,8 @@ export interface RouteContext<Params, QueryString, Body, Asked = Page | undefine
   body: Body
   /** Undefined when the route is not paged, or the caller of an optional one asked for no page. */
   page: Asked
+  /** The header `Last-Event-ID`, for streams. */
+  lastEventId?: string | undefined
 }
 
 /** What an operation needs to know of the call that started it; every `RouteContext` is one. `mutate` takes it. */
@@ -110,6 +117,24 @@ export interface OperationContext {
    * it.
    */
   joined?: JoinedTransaction
+  /** Of a PATCH, PUT or DELETE: what it changes, if that has a version. */
+  entity?: ConcernedEntity | undefined
+  dryRun?: DryRun | undefined
+}
+
+/** A change that is made and undone, to see what it would do. `mutate` calls both. */
+export interface DryRun {
+  begin(trx: Knex.Transaction): Promise<void>
+  /** Throws, so that nothing stays; `events` are those that were recorded. */
+  end(trx: Knex.Transaction, events: readonly EventContent[]): Promise<never>
+}
+
+/** What a change is about, with the versions before and after it. */
+export interface ConcernedEntity extends VersionedEntity {
+  /** What its version must be; `mutate` sees to that, and takes it away once the change is made. */
+  ifMatch?: IfMatch | undefined
+  /** As `mutate` left it. */
+  version?: number
 }
 
 export interface JoinedTransaction {
@@ -134,6 +159,15 @@ export interface Caller {
   scopes: ReadonlySet<string>
   /** Absent: a machine. */
   person?: CallingPerson | undefined
+  /** Those that the token has now. Rejects when it no longer counts. */
+  scopesNow?: () => Promise<ReadonlySet<string>>
+}
+
+/** `id` is where a caller goes on that has lost the connection. */
+export interface ServerSentEvent {
+  id?: string
+  event: string
+  data: unknown
 }
 
 /** `status` overrides the route's (a PUT that may create). */
@@ -143,6 +177,8 @@ export interface RouteResult {
    * Instead of a body: values that are streamed as lines of JSON (`application/x-ndjson`), as fast as the caller reads.
    */
   lines?: AsyncIterable<unknown>
+  /** Instead of a body: `text/event-stream`. Undefined stands for a comment; `signal` aborts when the caller leaves. */
+  events?: (signal: AbortSignal) => AsyncIterable<ServerSentEvent | undefined>
   total?: number
   status?: number
   headers?: Record<string, string>

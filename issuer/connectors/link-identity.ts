@@ -2,6 +2,7 @@ import type { Database } from '../../platform/database/database.ts'
 import type { Envelope } from '../../platform/envelope.ts'
 import { notFound, requireFound } from '../base/errors/not-found.ts'
 import type { Mutate } from '../base/mutate.ts'
+import type { NotifyOwner } from '../base/owner-notices.ts'
 import type { OperationContext } from '../base/route.ts'
 import type { Identity } from '../directory/users/identity.ts'
 import { identityOperations } from '../directory/users/identity-operations.ts'
@@ -17,6 +18,7 @@ export interface IdentityDependencies {
   mutate: Mutate
   envelope: Envelope
   federation: Federation
+  notifyOwner: NotifyOwner
 }
 
 /** As users have it: addresses only when the provider says that they are the person's. */
@@ -37,9 +39,9 @@ const parametersOf = (data: Record<string, unknown>): URLSearchParams => {
  * The answer to a request of `POST /connectors/:id/authorization-uri`: what came to the redirect URI. It is good once.
  * Throws 422 when somebody else is that person.
  */
-export const linkByConnector = ({ database, mutate, envelope, federation }: IdentityDependencies) => {
+export const linkByConnector = ({ database, mutate, envelope, federation, notifyOwner }: IdentityDependencies) => {
   const requests = createRequestStore(envelope)
-  const { set } = identityOperations({ mutate })
+  const { set } = identityOperations({ mutate, notifyOwner })
   return async (
     context: OperationContext,
     input: { userId: string; connectorId: string; connectorData: Record<string, unknown> },

@@ -13,6 +13,7 @@ import { roleNameOf } from './role-name.ts'
 import type { ConsoleSession, EndedConsoleSession } from './session-store.ts'
 import type { ConsoleSessions } from './sessions.ts'
 import type { ConsoleSignIn, Redirect, Refused } from './sign-in.ts'
+import { endWhenOver } from './until-over.ts'
 
 export type ConsoleEndpoint = (request: IncomingMessage, response: ServerResponse, requestId: string) => Promise<void>
 
@@ -127,12 +128,15 @@ export const createConsoleEndpoint = (dependencies: ConsoleEndpointDependencies)
 
   /** The same handlers that serve machines, for this person. */
   const callManagement: ConsoleEndpoint = async (request, response) => {
-    const token = await sessions.accessToken(await sessionOf(request), originOf(request))
+    const cookie = cookies.session(request)
+    const session = await sessions.require(cookie)
+    const token = await sessions.accessToken(session, originOf(request))
     request.url = (request.url ?? '').slice('/console'.length)
     // What a page says of who it is counts for nothing.
     delete request.headers.cookie
     delete request.headers['dpop']
     request.headers.authorization = `Bearer ${token}`
+    endWhenOver(response, async () => !(await sessions.stillAllows(cookie, session)))
     management(request, response)
   }
 

@@ -39,6 +39,8 @@ export interface ConsoleSessions {
   require(cookie: string | undefined): Promise<ConsoleSession>
   /** The access token, with the permissions that the person has now. Throws 401 `console.signed_out`. */
   accessToken(session: ConsoleSession, origin: RequestOrigin): Promise<string>
+  /** Whether the session goes on, with all that its person was allowed. To ask is no use of it. */
+  stillAllows(cookie: string | undefined, before: Pick<ConsoleSession, 'scopes'>): Promise<boolean>
   end(cookie: string): Promise<EndedConsoleSession | undefined>
 }
 
@@ -95,6 +97,11 @@ export const createConsoleSessions = ({
       })
       await renewConsoleSession(query, session, rowOf(session.id, next))
       return next.accessToken
+    },
+
+    async stillAllows(cookie, before) {
+      const session = cookie === undefined ? undefined : await findConsoleSession(query, cookie, indicator)
+      return session !== undefined && before.scopes.every((name) => session.scopes.includes(name))
     },
 
     end: (cookie) => deleteConsoleSession(query, cookie),

@@ -15,7 +15,8 @@ import {
   forgiveAttempt,
   succeedAttempt,
 } from './failure-store.ts'
-import { type Interaction, isInteractionOpen, leaveTurn, turnSeconds } from './interaction-store.ts'
+import { leaveTurn, turnSeconds } from './interaction-changes-store.ts'
+import { type Interaction, isInteractionOpen } from './interaction-store.ts'
 import type { NewProof } from './proof-store.ts'
 import { identifies, type ProofKindName, proofKinds } from './proofs.ts'
 import type { Visitor } from './visitor.ts'

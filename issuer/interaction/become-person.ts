@@ -38,9 +38,11 @@ export interface Became {
   isPasswordNew: boolean
   /** That it got, by the names of the settings. */
   factors: readonly SecondFactor[]
+  /** The names of providers that they are known by now. */
+  linked: readonly string[]
 }
 
-const unchanged = { change: undefined, isPasswordNew: false, factors: [] } as const
+const unchanged = { change: undefined, isPasswordNew: false, factors: [], linked: [] } as const
 
 /**
  * Makes the person that the interaction is about what it was staged for: a new user, or one with another address, with
@@ -94,7 +96,12 @@ export const createBecomePerson =
       if (email !== undefined) await joinByEmail(recording, { userId, email })
       await bindings.bindAll(trx, userId, proofs)
       return {
-        ...{ userId, change: 'updated', isPasswordNew: staged.password !== undefined || bound.isPasswordVoid },
+        ...{
+          userId,
+          change: 'updated',
+          linked: bound.linked,
+          isPasswordNew: staged.password !== undefined || bound.isPasswordVoid,
+        },
         factors: secondFactorNames.filter((name) =>
           proofs.some((proof) => bindings.isFactor(proof) && proof.kind === secondFactors[name].proof),
         ),

@@ -1,6 +1,7 @@
 import type { Query } from '../../platform/database/database.ts'
 import type { Recording } from '../base/recording.ts'
 import { joinByConnector } from '../directory/organizations/jit/join.ts'
+import { findProviderName } from '../directory/users/provider-name-store.ts'
 import { adoptAddress, findHolder, linkIdentity, syncProfile } from './identity-store.ts'
 import { authenticating, type Proof } from './proofs.ts'
 
@@ -12,6 +13,8 @@ export class IdentityTaken extends Error {
 export interface Bound {
   /** The person is another than before. */
   isChanged: boolean
+  /** The names of the providers that tell who they are from now on. */
+  linked: readonly string[]
   /** A password of before is gone, and what it opened has to end. */
   isPasswordVoid: boolean
 }
@@ -26,7 +29,7 @@ export const bindIdentities = async (
   proofs: readonly Proof[],
 ): Promise<Bound> => {
   const { trx } = recording
-  const bound: Bound = { isChanged: false, isPasswordVoid: false }
+  const bound = { isChanged: false, linked: [] as string[], isPasswordVoid: false }
   const isPasswordShown = authenticating(proofs).some(({ kind }) => kind === 'password')
   for (const identity of proofs.flatMap(({ data }) => data.federated ?? [])) {
     const holder = await findHolder(trx, identity)
@@ -34,6 +37,7 @@ export const bindIdentities = async (
     if (holder === undefined) {
       await linkIdentity(trx, userId, identity)
       bound.isChanged = true
+      bound.linked.push(await findProviderName(trx, identity.target))
       const { email } = identity
       const adopted = email === undefined ? undefined : await adoptAddress(trx, userId, { email, isPasswordShown })
       if (adopted?.isPasswordVoid) bound.isPasswordVoid = true

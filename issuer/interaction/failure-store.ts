@@ -1,7 +1,7 @@
 import { type Query, statement } from '../../platform/database/database.ts'
 import { countsAccount } from '../directory/users/lockout/failure-store.ts'
 import type { LockoutPolicy } from '../directory/users/lockout/lockout-policy.ts'
-import { leaveTurn, takesTurn } from './interaction-store.ts'
+import { leaveTurn, takesTurn } from './interaction-changes-store.ts'
 import { type NewProof, verifiedProof, verifiedProofValues } from './proof-store.ts'
 
 /** Of everybody behind one address together. It is never locked: the window ends. */

@@ -4,11 +4,15 @@ import { type Linking, linkingOf } from './linking.ts'
 import type { FederatedIdentity } from './proofs.ts'
 import type { SignInSettings } from './settings.ts'
 
+export interface LinkingSettings {
+  socialSignIn: Pick<SignInSettings['socialSignIn'], 'automaticAccountLinking'>
+}
+
 /** Whom an identity stands for, by what the database has now. */
 export const findLinking = async (
   trx: Transaction,
   identity: FederatedIdentity,
-  { socialSignIn }: Pick<SignInSettings, 'socialSignIn'>,
+  { socialSignIn }: LinkingSettings,
 ): Promise<Linking> =>
   linkingOf({
     holderId: await findHolder(trx, identity),

@@ -129,10 +129,11 @@ const shortened = (
   { absolute = ttl, idle = idleTtl }: SignInDecision['session'] = {},
 ): SessionLimits => ({ ttl: Math.min(ttl, absolute), idleTtl: Math.min(idleTtl, idle) })
 
-const noticesOf = ({ isPasswordNew, factors }: Became, newDevice: string | undefined): OwnerNotice[] => [
+const noticesOf = ({ isPasswordNew, factors, linked }: Became, newDevice: string | undefined): OwnerNotice[] => [
   ...(newDevice === undefined ? [] : [{ type: 'NewDevice', device: newDevice } as const]),
   ...(isPasswordNew ? [{ type: 'PasswordChanged' } as const] : []),
   ...factors.map((factor) => ({ type: 'FactorAdded', factor }) as const),
+  ...linked.map((provider) => ({ type: 'IdentityLinked', provider }) as const),
 ]
 
 const recordSignIn = async ({ record }: Recording, { event }: Interaction, row: UserRow, { change }: Became) => {

@@ -1,10 +1,12 @@
 import type { Query } from '../../platform/database/database.ts'
 import { listFactors } from '../directory/users/factors/index.ts'
 import type { UserRow } from '../directory/users/user.ts'
-import { findLinking } from './find-linking.ts'
+import { findLinking, type LinkingSettings } from './find-linking.ts'
 import { readIdentifier } from './identifier.ts'
 import type { Proof, ProofKindName } from './proofs.ts'
-import type { SignInSettings } from './settings.ts'
+
+type Owner = Pick<UserRow, 'id' | 'primary_email' | 'primary_phone'>
+type Shown = Pick<Proof, 'kind' | 'data'>
 
 /**
  * Whether what was proven of the person is so now: an address says who somebody is, and a factor says it again, only as
@@ -12,9 +14,9 @@ import type { SignInSettings } from './settings.ts'
  */
 export const areStillTrue = async (
   trx: Query,
-  person: UserRow,
-  proofs: readonly Proof[],
-  settings: Pick<SignInSettings, 'socialSignIn'>,
+  person: Owner,
+  proofs: readonly Shown[],
+  settings: LinkingSettings,
 ): Promise<boolean> =>
   proofs.every((proof) => hasAddress(person, proof)) &&
   (await hasFactors(trx, person.id, proofs)) &&
@@ -24,8 +26,8 @@ export const areStillTrue = async (
 const hasIdentities = async (
   trx: Query,
   userId: string,
-  proofs: readonly Proof[],
-  settings: Pick<SignInSettings, 'socialSignIn'>,
+  proofs: readonly Shown[],
+  settings: LinkingSettings,
 ): Promise<boolean> => {
   for (const identity of proofs.flatMap(({ data }) => data.federated ?? [])) {
     const linking = await findLinking(trx, identity, settings)
@@ -39,7 +41,7 @@ const hasIdentities = async (
 
 const addressKinds: readonly ProofKindName[] = ['email_code', 'phone_code', 'one_time_token']
 
-const hasAddress = (person: UserRow, { kind, data: { identifier } }: Proof): boolean => {
+const hasAddress = (person: Owner, { kind, data: { identifier } }: Shown): boolean => {
   if (!identifier || !addressKinds.includes(kind)) return true
   if (identifier.type === 'email') {
     return person.primary_email?.normalize('NFKC').toLowerCase() === identifier.value.toLowerCase()
@@ -47,7 +49,7 @@ const hasAddress = (person: UserRow, { kind, data: { identifier } }: Proof): boo
   return readIdentifier(`+${identifier.value}`)?.spellings.includes(person.primary_phone ?? '') === true
 }
 
-const hasFactors = async (trx: Query, userId: string, proofs: readonly Proof[]): Promise<boolean> => {
+const hasFactors = async (trx: Query, userId: string, proofs: readonly Shown[]): Promise<boolean> => {
   const shown = proofs.flatMap(({ data }) => data.factorId ?? [])
   if (shown.length === 0) return true
   const held = (await listFactors(trx, userId)).map(({ id }) => id)

@@ -17,6 +17,8 @@ const variablesOf: VariablesOf = {
   PasswordChanged: () => ({}),
   FactorAdded: factorOf,
   FactorRemoved: factorOf,
+  IdentityLinked: ({ provider }) => ({ provider }),
+  IdentityUnlinked: ({ provider }) => ({ provider }),
   NewDevice: ({ device }, texts) => ({ device: device || texts.unknownDevice }),
   BackupCodeUsed: ({ left }) => ({ left: String(left) }),
   AddressChanged: ({ address }, texts) => ({ address: address ?? texts.noAddress }),

@@ -60,6 +60,8 @@ export const templates = {
   PasswordChanged: notice('PasswordChanged'),
   FactorAdded: notice('FactorAdded'),
   FactorRemoved: notice('FactorRemoved'),
+  IdentityLinked: notice('IdentityLinked'),
+  IdentityUnlinked: notice('IdentityUnlinked'),
   NewDevice: notice('NewDevice'),
   BackupCodeUsed: notice('BackupCodeUsed'),
   /** To the old address. */

@@ -96,7 +96,7 @@ describe('what is in the package', () => {
 
   test('surrogate/testing knows no test runner, no browser and no framework', () => {
     const { packages } = importGraph(join(folder, 'dist'), ['testing/index.js', 'testing/index.d.ts'])
-    expect([...packages].toSorted()).toEqual(['jose', 'pg', 'undici', 'uqr', 'zod'])
+    expect([...packages].toSorted()).toEqual(['jose', 'pg', 'pino', 'undici', 'uqr', 'zod'])
   })
 
   test('its declarations name only files that are there, and packages that it brings', () => {

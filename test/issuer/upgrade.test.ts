@@ -875,3 +875,28 @@ test('a database of before the console gets its roles and its application, whate
     constraint: 'console_last_owner',
   })
 })
+
+test('what was there has a version, and what an issuer of the older version writes counts', async () => {
+  const steps = migrations.findIndex(({ name }) => name === '0046-versions')
+  const old = await createTestDatabase({ schema: migrations.slice(0, steps) })
+  const sql = async (text: string, values: unknown[] = []) => (await old.database.pool.query(text, values)).rows
+  await sql(`INSERT INTO applications (id, name, type) VALUES ('shop', 'Shop', 'SPA')`)
+  await sql(`INSERT INTO resources (id, name, indicator) VALUES ('orders', 'Orders', 'https://orders.test')`)
+  await sql(`INSERT INTO settings (name, value) VALUES ('session', '{"ttl": 7200}')`)
+  await migrate(old.database, migrations)
+
+  const issuer = await startTestIssuer({ test: old })
+  onTestFinished(issuer.close)
+  const change = (path: string, body: object, version: string) =>
+    issuer.api('PATCH', path, body, { headers: { 'if-match': version } })
+  for (const [path, body, asOlderVersion] of [
+    ['/applications/shop', { name: 'Store' }, `UPDATE applications SET description = 'old' WHERE id = 'shop'`],
+    ['/resources/orders', { name: 'Sales' }, `UPDATE resources SET access_token_ttl = 60 WHERE id = 'orders'`],
+    ['/configs/oidc/session', { ttl: 3_600 }, `UPDATE settings SET value = '{"ttl": 1800}' WHERE name = 'session'`],
+  ] as const) {
+    const read = (await issuer.api('GET', path)).headers.get('etag')!
+    await sql(asOlderVersion)
+    expect((await change(path, body, read)).status).toBe(412)
+    expect((await change(path, body, (await issuer.api('GET', path)).headers.get('etag')!)).status).toBe(200)
+  }
+})

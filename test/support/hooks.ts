@@ -11,9 +11,10 @@ import { startTestRelay, testRelayConfig } from './relay.ts'
 const keyEncryptionKey = Buffer.alloc(32, 7)
 
 /** An issuer, its hooks API, and relays on the same ledger. */
-export const startHookTest = async () => {
+export const startHookTest = async ({ instances = 1 }: { instances?: number } = {}) => {
   let wake = () => {}
   const issuer = await startTestIssuer({
+    instances,
     config: { keyEncryptionKey, webhookTargets: testRelayConfig },
     events: { wake: () => wake() },
   })

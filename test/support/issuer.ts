@@ -55,7 +55,7 @@ export interface TestIssuer extends Factories {
     method: string,
     path: string,
     body?: unknown,
-    options?: { token?: string | null; instance?: number },
+    options?: { token?: string | null; instance?: number; headers?: Record<string, string> },
   ): Promise<Answer>
   /** A subject token for a user; must succeed. */
   subjectToken(userId: string, members?: Record<string, unknown>): Promise<string>
@@ -172,13 +172,14 @@ export const startTestIssuer = async (options: TestIssuerOptions = {}): Promise<
   const clientToken: TestIssuer['clientToken'] = async (client, resource, scope) =>
     accessTokenOf(await token(client, { grant_type: 'client_credentials', resource, scope }))
   const managementToken = (scope = 'all') => clientToken(bootstrap, managementResource, scope)
-  const api: TestIssuer['api'] = async (method, path, body, { token: own, instance = 0 } = {}) => {
+  const api: TestIssuer['api'] = async (method, path, body, { token: own, instance = 0, headers } = {}) => {
     const bearer = own === undefined ? await managementToken() : own
     return request(`${urls[instance]}/api${path}`, {
       method,
       headers: {
         ...(bearer === null ? {} : { authorization: `Bearer ${bearer}` }),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })

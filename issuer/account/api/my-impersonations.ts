@@ -28,6 +28,8 @@ export const myImpersonationRequest = z.object({
   decidedAt: timestamp.nullable(),
   readOnly: z.boolean(),
   maxTtl: z.number().int().nullable(),
+  /** Approved, and nobody acts by it yet: refusing takes it back. */
+  canBeWithdrawn: z.boolean(),
 })
 
 /** Somebody acted as the person, or still does. */
@@ -112,7 +114,7 @@ export const myImpersonationRoutes = ({ impersonations }: AccountOperations): Ro
     method: 'POST',
     path: '/my-account/impersonation-requests/:id/refuse',
     operationId: 'refuseMyImpersonationRequest',
-    summary: 'Does not agree.',
+    summary: 'Does not agree; or takes back what was allowed, until somebody acts by it.',
     params,
     status: 204,
     problems: [...unknown, 'impersonation.request_not_pending'],

@@ -1,10 +1,11 @@
-import { type Query, queryOf } from '../../../platform/database/database.ts'
+import { type Query, queryOf, type Transaction } from '../../../platform/database/database.ts'
 import { unknownId } from '../../base/errors/not-found.ts'
 import { problem } from '../../base/errors/problems.ts'
 import {
-  decideRequest,
+  approveRequest,
   findRequestsOf,
   type RequestRow,
+  refuseRequest,
   type SeenRequest,
 } from '../../tokens/impersonation-requests/request-store.ts'
 import { requestEvent } from '../../tokens/impersonation-requests/requests.ts'
@@ -30,22 +31,30 @@ export const accountImpersonationOperations = ({ query, change }: { query: Query
   const decide = (
     context: AccountContext,
     requestId: string,
-    { number, ...decision }: Parameters<typeof decideRequest>[2] & { number?: string },
-  ): Promise<void> =>
-    change(context, { ...always, reauthenticated: decision.decision === 'approved' }, async (mutation) => {
+    {
+      event,
+      number,
+      write,
+    }: {
+      event: 'Impersonation.Approved' | 'Impersonation.Refused'
+      number?: string
+      write(trx: Transaction, request: { id: string; userId: string }): Promise<RequestRow | undefined>
+    },
+  ): Promise<void> => {
+    const isApproval = event === 'Impersonation.Approved'
+    return change(context, { ...always, reauthenticated: isApproval }, async (mutation) => {
       const { trx, record } = mutation
       const { userId } = context.person
       const [asked] = await findRequestsOf(queryOf(trx), userId, requestId)
       if (!asked) throw unknownId(requestId)
       if (number !== undefined && number !== asked.number) throw problem('impersonation.number_mismatch')
-      const row: RequestRow | undefined = await decideRequest(trx, { id: requestId, userId }, decision)
+      const row = await write(trx, { id: requestId, userId })
       if (!row) throw problem('impersonation.request_not_pending', { data: { status: asked.status } })
       const { readOnly, maxTtl } = row
-      mutation.note({ userId, details: { requestId, ...(decision.decision === 'approved' && { readOnly, maxTtl }) } })
-      await record(
-        requestEvent(decision.decision === 'approved' ? 'Impersonation.Approved' : 'Impersonation.Refused', row),
-      )
+      mutation.note({ userId, details: { requestId, ...(isApproval && { readOnly, maxTtl }) } })
+      await record(requestEvent(event, row))
     })
+  }
 
   return {
     /** Newest first, 100 at most. */
@@ -55,12 +64,15 @@ export const accountImpersonationOperations = ({ query, change }: { query: Query
     },
 
     /** Throws 404, 409 when it is not pending any more, 422 for another number, 401 without a fresh proof. */
-    approve: (context: AccountContext, requestId: string, agreement: Agreement): Promise<void> =>
-      decide(context, requestId, { decision: 'approved', ...agreement }),
+    approve: (context: AccountContext, requestId: string, { number, ...limits }: Agreement): Promise<void> =>
+      decide(context, requestId, {
+        ...{ event: 'Impersonation.Approved', number },
+        write: (trx, request) => approveRequest(trx, request, limits),
+      }),
 
-    /** Throws 404, 409 when it is not pending any more. */
+    /** What was allowed too, until somebody acts by it. Throws 404, 409 when there is nothing to refuse any more. */
     refuse: (context: AccountContext, requestId: string): Promise<void> =>
-      decide(context, requestId, { decision: 'refused' }),
+      decide(context, requestId, { event: 'Impersonation.Refused', write: refuseRequest }),
 
     /** Who acted, newest first, 100 at most. */
     async list(person: AccountPerson): Promise<SeenImpersonation[]> {

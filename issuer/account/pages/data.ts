@@ -1,9 +1,10 @@
 import { onlyValue } from '../../base/read-form.ts'
-import { dataPage, deletedPage } from '../../pages/account/index.ts'
+import { type AccountError, dataPage, deletedPage } from '../../pages/account/index.ts'
 import type { AccountPage } from './account-page.ts'
+import { errorOf } from './errors.ts'
 
 /** What is stored, to take along; and the end of the account. */
-export const data: AccountPage<{ isUnsure: boolean }> = {
+export const data: AccountPage<{ isUnsure?: boolean; error?: AccountError }> = {
   path: '/account/data',
   title: 'accountData',
   group: 'data',
@@ -14,7 +15,7 @@ export const data: AccountPage<{ isUnsure: boolean }> = {
     dataPage(shell, {
       mayDownload: settings.export === 'Edit',
       mayDelete: settings.deletion === 'Edit',
-      isUnsure: entered?.isUnsure,
+      ...entered,
     }),
 
   choices: {
@@ -23,7 +24,8 @@ export const data: AccountPage<{ isUnsure: boolean }> = {
     },
     async delete({ operations, form, context, again, send, shell, clearSession }) {
       if (onlyValue(form, 'sure') !== 'yes') return again({ isUnsure: true })
-      await operations.data.delete(context('deleteMyAccount'))
+      const error = await errorOf(operations.data.delete(context('deleteMyAccount')))
+      if (error) return again({ error })
       await send(deletedPage(shell), { setCookies: [clearSession] })
     },
   },

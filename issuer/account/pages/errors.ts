@@ -33,6 +33,7 @@ const messages: Readonly<Partial<Record<ProblemCode, Told>>> = {
   'session.mfa.backup_code_can_not_be_alone': ['accountBackupAlone'],
   'session.mfa.mfa_factor_not_enabled': ['accountReadOnly'],
   'entity.not_found': ['accountRefused'],
+  'console.last_owner': ['accountLastOwner'],
 }
 
 /**

@@ -35,6 +35,7 @@ export const impersonations: AccountPage<Entered> = {
     ])
     return impersonationsPage(shell, {
       requests: requests.filter(({ status }) => status === 'pending'),
+      allowed: requests.filter(({ canBeWithdrawn }) => canBeWithdrawn),
       acted,
       error: entered?.error,
     })
@@ -69,6 +70,12 @@ export const impersonations: AccountPage<Entered> = {
       const error = await errorOf(operations.impersonations.refuse(call, onlyValue(form, 'id') ?? ''), isOver)
       if (error) return again({ error }, statusOf(error))
       done('accountActingRefused')
+    },
+    async withdraw({ operations, form, context, done, again }) {
+      const call = context('refuseMyImpersonationRequest')
+      const error = await errorOf(operations.impersonations.refuse(call, onlyValue(form, 'id') ?? ''), isOver)
+      if (error) return again({ error }, statusOf(error))
+      done('accountActingWithdrawn')
     },
     async end({ operations, form, context, done, again }) {
       const error = await errorOf(

@@ -7,7 +7,7 @@ import { lockoutPolicyOf, secondFactorPolicy } from '../../directory/users/locko
 import { isCurrentDigest } from '../../directory/users/password.ts'
 import { replaceDigest } from '../../directory/users/user-store.ts'
 import { findOwner, findPassword } from '../../interaction/person-store.ts'
-import type { ProofKindName } from '../../interaction/proofs.ts'
+import type { ProofData, ProofKindName } from '../../interaction/proofs.ts'
 import { noLongerSignedIn } from '../change.ts'
 import type { AccountContext } from '../person.ts'
 import { reauthenticationSeconds } from '../reauthentication.ts'
@@ -36,10 +36,14 @@ export const createTypedVerifications = ({
 }: VerificationDependencies): TypedVerifications => {
   const { query } = database
 
-  const proven = async (context: AccountContext, kind: ProofKindName): Promise<VerificationId> => {
+  const proven = async (
+    context: AccountContext,
+    kind: ProofKindName,
+    data: ProofData = {},
+  ): Promise<VerificationId> => {
     const seconds = reauthenticationSeconds
     const { person } = context
-    const kept = await insertVerification(query, { id: newId(), person, kind, purpose: 'reauth', data: {}, seconds })
+    const kept = await insertVerification(query, { id: newId(), person, kind, purpose: 'reauth', data, seconds })
     if (!kept) throw noLongerSignedIn()
     return kept
   }
@@ -75,16 +79,16 @@ export const createTypedVerifications = ({
     async totp(context, code) {
       requireFactorEnabled(settings.experience(), 'Totp')
       const { userId } = context.person
-      await attempts.attempt(context, secondFactor(context, 'totp'), () =>
+      const factorId = await attempts.attempt(context, secondFactor(context, 'totp'), () =>
         factors.useTotp(query, { userId, code, now: now() }),
       )
-      return proven(context, 'totp')
+      return proven(context, 'totp', { factorId })
     },
 
     async backupCode(context, code) {
       requireFactorEnabled(settings.experience(), 'BackupCode')
       const { userId, ip } = context.person
-      await attempts.attempt(context, secondFactor(context, 'backup_code'), () =>
+      const factorId = await attempts.attempt(context, secondFactor(context, 'backup_code'), () =>
         database.transaction(async (trx) => {
           const owner = await findOwner(trx, userId)
           const used = owner && (await factors.useBackupCode(trx, { userId, code }))
@@ -94,7 +98,7 @@ export const createTypedVerifications = ({
           return used
         }),
       )
-      return proven(context, 'backup_code')
+      return proven(context, 'backup_code', { factorId })
     },
   }
 }

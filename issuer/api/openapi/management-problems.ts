@@ -1,6 +1,7 @@
 import type { ProblemCode } from '../../base/errors/problems.ts'
 import { isSearchParameter } from '../../base/lists/search.ts'
 import { type Route, takesKey } from '../../base/route.ts'
+import { takesIfMatch } from '../../base/versions/entities.ts'
 import { ofBodies } from './bodies.ts'
 import { inputSchema } from './json-schema.ts'
 
@@ -12,12 +13,14 @@ const everywhere: readonly ProblemCode[] = [
   'auth.unauthorized',
   'auth.jwt_sub_missing',
   'auth.forbidden',
+  'auth.session_not_allowed',
   'rate_limit.exceeded',
   'server.error',
   'server.unavailable',
 ]
 const ofSearches: readonly ProblemCode[] = ['request.invalid_input']
 const ofPages: readonly ProblemCode[] = ['guard.invalid_pagination']
+const ofConditions: readonly ProblemCode[] = ['entity.version_mismatch']
 const ofKeys: readonly ProblemCode[] = ['idempotency.in_progress', 'idempotency.mismatch']
 
 export const managementProblems = (route: Route): ProblemCode[] => [
@@ -27,6 +30,7 @@ export const managementProblems = (route: Route): ProblemCode[] => [
     ...(route.paged ? ofPages : []),
     ...(route.body ? ofBodies : []),
     ...(takesKey(route) ? ofKeys : []),
+    ...(takesIfMatch(route) ? ofConditions : []),
     ...(route.problems ?? []),
   ]),
 ]

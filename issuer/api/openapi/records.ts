@@ -3,6 +3,7 @@ import { application } from '../../directory/applications/application.ts'
 import { applicationSecret } from '../../directory/applications/secret.ts'
 import { attempt, delivery, hookLog } from '../../directory/hooks/delivery.ts'
 import { hook } from '../../directory/hooks/hook.ts'
+import { hookHealth, lane } from '../../directory/hooks/lanes-router.ts'
 import { log } from '../../directory/logs/log.ts'
 import { organization } from '../../directory/organizations/organization.ts'
 import { organizationRole } from '../../directory/organizations/roles/organization-role.ts'
@@ -27,6 +28,8 @@ export const records: NamedSchemas = {
   Delivery: delivery,
   DeliveryAttempt: attempt,
   Hook: hook,
+  HookHealth: hookHealth,
+  HookLane: lane,
   HookLog: hookLog,
   ImpersonationRequest: impersonationRequest,
   ImpersonationSession: impersonation,

@@ -14,6 +14,8 @@ export interface AuditEntry {
   userId?: string | undefined
   /** `ip`, `userAgent`, `params`, `error`, … */
   payload: Record<string, unknown>
+  /** The session because of which somebody else did it; it can be looked for. */
+  sessionId?: string | undefined
   /** What it tells, where it may be told again: of those with the same, the first stays. */
   once?: string | undefined
 }
@@ -24,16 +26,17 @@ const idOf = ({ once }: AuditEntry): string =>
 
 const insert = statement(
   'log-insert',
-  `INSERT INTO logs (id, key, result, application_id, user_id, payload) VALUES ($1, $2, $3, $4, $5, $6)
+  `INSERT INTO logs (id, key, result, application_id, user_id, payload, session_id) VALUES ($1, $2, $3, $4, $5, $6, $7)
    ON CONFLICT (id) DO NOTHING`,
 )
 
 /** The `payload` column: the entry itself with what is particular to it. */
-export const logPayload = ({ key, result, applicationId, userId, payload }: AuditEntry): object => ({
+export const logPayload = ({ key, result, applicationId, userId, sessionId, payload }: AuditEntry): object => ({
   key,
   result,
   applicationId,
   userId,
+  sessionId,
   ...payload,
 })
 
@@ -46,6 +49,7 @@ export const insertLog = async (transaction: Transaction, entry: AuditEntry): Pr
     entry.applicationId ?? null,
     entry.userId ?? null,
     JSON.stringify(logPayload(entry)),
+    entry.sessionId ?? null,
   ])
 }
 

@@ -22,6 +22,7 @@ export const problems = {
   'session.invalid_credentials': [422, 'The credentials are not right.'],
   'idempotency.mismatch': [422, 'The idempotency key was used for another request.'],
   'idempotency.in_progress': [409, 'The first request with this idempotency key is still running.'],
+  'auth.session_not_allowed': [403, 'The caller may not act in this session.'],
   'auth.forbidden': [403, 'The caller may not do this.'],
   'rate_limit.exceeded': [429, 'Too many requests.'],
   // Entities
@@ -29,6 +30,7 @@ export const problems = {
   'entity.not_exists': [404, 'The resource does not exist.'],
   'entity.not_exists_with_id': [404, 'There is no resource with this id.'],
   'entity.relation_foreign_key_not_found': [404, 'A related resource does not exist.'],
+  'entity.version_mismatch': [412, 'The record is no longer the one that was read.'],
   'entity.invalid_input': [422, 'The input is not valid.'],
   'entity.value_too_long': [422, 'A value is too long.'],
   'entity.db_constraint_violated': [422, 'The change conflicts with existing data.'],
@@ -73,6 +75,7 @@ export const problems = {
   'application.console_not_changeable': [422, 'The application of the console cannot be changed.'],
   'application.device_flow_native_only': [422, 'Only a native application can use the device flow.'],
   'application.device_flow_not_changeable': [422, 'Whether an application uses the device flow never changes.'],
+  'application.algorithm_not_of_profile': [422, 'The security profile of the application has no such algorithm.'],
   'application.third_party_application_cannot_enable_token_exchange': [
     422,
     'A third-party application cannot use token exchange.',

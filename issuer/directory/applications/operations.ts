@@ -8,6 +8,7 @@ import { mergedCustomData, storableCustomData } from '../../base/custom-data.ts'
 import type { ManagementDependencies } from '../../base/dependencies.ts'
 import { notFound, requireFound, unknownId } from '../../base/errors/not-found.ts'
 import { problem } from '../../base/errors/problems.ts'
+import { fapi2Algorithms } from '../../base/fapi2.ts'
 import { managementScopesOfApplications } from '../../base/management-scope-store.ts'
 import type { Mutation } from '../../base/mutate.ts'
 import type { Caller, OperationContext } from '../../base/route.ts'
@@ -98,6 +99,7 @@ export const applicationOperations = ({
         // SAML applications are made in another way, which does not exist yet.
         if (input.type === 'SAML') throw problem('application.invalid_type')
         checkFit(input.type, input.isThirdParty, input)
+        checkAlgorithms(input)
         const row = await insertApplication(trx, {
           id: newId(),
           name: input.name,
@@ -124,6 +126,7 @@ export const applicationOperations = ({
         (row) => {
           checkFit(row.type, row.is_third_party, patch)
           keepDeviceFlow(row, patch)
+          if (patch.oidcClientMetadata || patch.customClientMetadata) checkAlgorithms(toApplication(row), patch)
           return {
             name: patch.name,
             description: patch.description,
@@ -188,6 +191,19 @@ const checkFit = (type: ApplicationType, isThirdParty: boolean, input: Applicati
   if (type !== 'Native' && foreign !== undefined) {
     throw refuse('only a native application may use a URI that is not http or https.')
   }
+}
+
+/** FAPI 2.0 Security Profile §5.4.1, of what signs for the application and to it. */
+const checkAlgorithms = (of: NewApplication | Application, patch: ApplicationPatch = {}) => {
+  const { oidcClientMetadata: oidc, customClientMetadata: custom } = { ...of, ...patch }
+  if (custom?.securityProfile !== 'fapi2') return
+  const { idTokenSignedResponseAlg, jwks } = oidc ?? {}
+  const named = [
+    { member: 'oidcClientMetadata.idTokenSignedResponseAlg', algorithm: idTokenSignedResponseAlg },
+    ...(jwks?.keys ?? []).map(({ alg }) => ({ member: 'oidcClientMetadata.jwks', algorithm: alg })),
+  ]
+  const other = named.find(({ algorithm }) => algorithm !== undefined && !fapi2Algorithms.includes(String(algorithm)))
+  if (other) throw problem('application.algorithm_not_of_profile', { data: other })
 }
 
 /** Whoever has tokens of it signed in one way or the other. Absent means no. */

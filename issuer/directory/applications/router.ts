@@ -23,6 +23,7 @@ const typeProblems = [
   'application.invalid_type',
   'application.device_flow_native_only',
   'application.device_flow_not_changeable',
+  'application.algorithm_not_of_profile',
   'application.third_party_application_cannot_enable_token_exchange',
 ] as const
 

@@ -1,5 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { cursorBefore, lastSeqGiven, readFeed, removedUpTo, writersNow } from '../../../events/feed-store.ts'
+import {
+  cursorBefore,
+  type EventHead,
+  lastSeqGiven,
+  readFeed,
+  readHeads,
+  removedUpTo,
+  writersNow,
+} from '../../../events/feed-store.ts'
 import type { Query } from '../../../platform/database/database.ts'
 import { problem } from '../../base/errors/problems.ts'
 
@@ -11,6 +19,12 @@ import { problem } from '../../base/errors/problems.ts'
  */
 export interface EventFeed {
   read(request: FeedRequest): Promise<FeedPage>
+  /** The cursor behind everything that is shown now. */
+  position(): Promise<number>
+  /** Whether a reader can go on behind this cursor and has missed nothing. */
+  keeps(after: number): Promise<boolean>
+  /** What stands behind a cursor that is kept, up to where `position` or `read` came last. */
+  heads(after: number, limit: number): Promise<HeadsPage>
   /** Answers everybody who waits. */
   close(): void
 }
@@ -21,6 +35,7 @@ export interface FeedRequest {
   since?: Date | undefined
   types: readonly string[]
   organizationIds?: readonly string[] | undefined
+  entity?: { kind: string; id: string } | undefined
   limit: number
   /** How long to wait for the first event, in ms. */
   waitMs: number
@@ -31,6 +46,11 @@ export interface FeedPage {
   cursor: number
   /** There are more already. */
   more: boolean
+}
+
+export interface HeadsPage extends Pick<FeedPage, 'cursor' | 'more'> {
+  heads: EventHead[]
+  upTo: number
 }
 
 const maxBytes = 4_000_000
@@ -51,6 +71,7 @@ export const createEventFeed = ({ query }: { query: Query }): EventFeed => {
    */
   const advanceNow = async (): Promise<number> => {
     const seq = await lastSeqGiven(query)
+    if (seq === highWaterMark) return seq
     const writers = await writersNow(query)
     if (writers.size === 0) {
       highWaterMark = Math.max(highWaterMark, seq)
@@ -79,15 +100,18 @@ export const createEventFeed = ({ query }: { query: Query }): EventFeed => {
     }
   }
 
+  /** Why a reader cannot go on behind this cursor. */
+  const refusalOf = async (after: number): Promise<string | undefined> => {
+    if (after < (await removedUpTo(query))) return 'Events after it were removed for their age.'
+    // A backup was restored: what comes now has numbers that this reader has seen on others.
+    if (after > (await lastSeqGiven(query))) return 'There are no events up to it: the database is an older one.'
+    return undefined
+  }
+
   const start = async ({ after, since }: FeedRequest): Promise<number> => {
     if (after === undefined) return since === undefined ? 0 : cursorBefore(query, since)
-    if (after < (await removedUpTo(query)))
-      throw problem('events.cursor_expired', { detail: 'Events after it were removed for their age.' })
-    // A backup was restored: what comes now has numbers that this reader has seen on others.
-    if (after > (await lastSeqGiven(query)))
-      throw problem('events.cursor_expired', {
-        detail: 'There are no events up to it: the database is an older one.',
-      })
+    const detail = await refusalOf(after)
+    if (detail !== undefined) throw problem('events.cursor_expired', { detail })
     return after
   }
 
@@ -98,9 +122,9 @@ export const createEventFeed = ({ query }: { query: Query }): EventFeed => {
       for (;;) {
         await awaitMark()
         const upTo = highWaterMark
-        const { types, organizationIds, limit } = request
-        const rows =
-          upTo > cursor ? await readFeed(query, { after: cursor, upTo, types, organizationIds, limit, maxBytes }) : []
+        const { types, organizationIds, entity, limit } = request
+        const range = { after: cursor, upTo, types, organizationIds, entity, limit, maxBytes }
+        const rows = upTo > cursor ? await readFeed(query, range) : []
         const last = rows.at(-1)
         const bytes = rows.reduce((sum, { payload }) => sum + payload.length, 0)
         const more = rows.length === limit || bytes >= maxBytes
@@ -111,6 +135,17 @@ export const createEventFeed = ({ query }: { query: Query }): EventFeed => {
           return { payloads: rows.map(({ payload }) => payload), cursor, more }
         await delay(Math.min(pollEveryMs, left), undefined, { signal: closing.signal }).catch(() => {})
       }
+    },
+    async position() {
+      await awaitMark()
+      return highWaterMark
+    },
+    keeps: async (after) => (await refusalOf(after)) === undefined,
+    async heads(after, limit) {
+      const upTo = Math.max(highWaterMark, after)
+      const found = upTo > after ? await readHeads(query, { after, upTo, limit }) : []
+      const more = found.length === limit
+      return { heads: found, cursor: more ? found.at(-1)!.seq : upTo, more, upTo }
     },
     close: () => closing.abort(),
   }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { eventPatternOf, typesMatching } from '../../../events/event-patterns.ts'
+import { type EntityKind, examples } from '../../../events/records.ts'
 import { type Route, route } from '../../base/route.ts'
 import { id, timestampText } from '../../base/schemas.ts'
 import type { EventFeed } from './feed.ts'
@@ -26,6 +27,18 @@ const pattern = z.string().transform((name, context) => {
   return z.NEVER
 })
 
+const entityKinds = Object.keys(examples) as EntityKind[]
+
+/** What events are about: `<kind>:<id>`. */
+const entity = z
+  .string()
+  .max(256)
+  .regex(
+    new RegExp(`^(?:${entityKinds.join('|')}):.`, 's'),
+    `must be one of ${entityKinds.join(', ')}, a colon and an id`,
+  )
+  .transform((text) => ({ kind: text.slice(0, text.indexOf(':')), id: text.slice(text.indexOf(':') + 1) }))
+
 const query = z.object({
   /** The `cursor` of the last answer. Without it the oldest events that are kept come first. */
   after: z
@@ -37,6 +50,7 @@ const query = z.object({
   since: timestampText.optional(),
   types: list(pattern).describe('Types and wildcards (`User.*`), separated by commas.').optional(),
   organizationIds: list(id).describe('Only events of these organizations; separated by commas.').optional(),
+  entity: entity.describe('Only events about this one: its kind, a colon, its id (`user:u8j2k4m6n8p0`).').optional(),
   limit: wholeNumber(1, 1_000).describe('Events of an answer. Default 100.').optional(),
   wait: wholeNumber(0, 60).describe('Seconds to wait when there is none yet. Default 0.').optional(),
 })
@@ -73,12 +87,13 @@ export const eventsRoutes = ({ eventFeed }: EventFeedDependencies): Route[] => [
     status: 200,
     response: page,
     problems: ['events.cursor_expired'],
-    async handle({ query: { after, since, types = ['*'], organizationIds, limit = 100, wait = 0 } }) {
+    async handle({ query: { after, since, types = ['*'], organizationIds, entity, limit = 100, wait = 0 } }) {
       const found = await eventFeed.read({
         after,
         since,
         types: typesMatching(types),
         organizationIds,
+        entity,
         limit,
         waitMs: wait * 1_000,
       })

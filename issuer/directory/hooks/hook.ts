@@ -4,7 +4,7 @@ import { eventTypes } from '../../../events/catalogue.ts'
 import { eventPatternOf } from '../../../events/event-patterns.ts'
 import { ids, tenantId, timestamp } from '../../base/schemas.ts'
 
-/** A hook: which events go where. Its answers show the signing key, so reading one is not for holders of `read`. */
+/** A hook: which events go where. */
 export interface Hook {
   id: string
   name: string
@@ -119,9 +119,30 @@ export const hook = z.object({
   disabledReason: z.string().nullable(),
   createdAt: timestamp,
 })
-/** With how many attempts the last 24 hours had, and how many of them succeeded, when the caller asks for that. */
-export const hookWithStats = hook.extend({
+export const hookSigningKey = hook.pick({ signingKey: true, webhookSecret: true })
+
+/**
+ * As it is read: holders of `read` alone are shown neither the signing key nor the values of headers, which often are
+ * credentials. With how many attempts the last 24 hours had, and how many of them succeeded, when that is asked for.
+ */
+export const readHook = hook.partial({ signingKey: true, webhookSecret: true }).extend({
   executionStats: z.object({ successCount: z.number(), requestCount: z.number() }).optional(),
+})
+
+/** What stands in the place of a value that is not shown. */
+const masked = '********'
+
+export const withoutSecrets = ({
+  signingKey: _key,
+  webhookSecret: _secret,
+  config: { headers, ...config },
+  ...shown
+}: z.input<typeof hook>): z.input<typeof readHook> => ({
+  ...shown,
+  config: {
+    ...config,
+    ...(headers && { headers: Object.fromEntries(Object.keys(headers).map((name) => [name, masked])) }),
+  },
 })
 
 /** An issuer of an older version changes `events` alone; then `event` is out of date. */

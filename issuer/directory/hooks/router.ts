@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { executionStats } from '../../../deliveries/delivery-log-store.ts'
+import { isAllowed } from '../../base/authorization.ts'
 import { booleanText } from '../../base/lists/search.ts'
-import { type Route, route } from '../../base/route.ts'
+import { type Caller, type Route, route } from '../../base/route.ts'
 import { id } from '../../base/schemas.ts'
 import { deliveriesRoutes } from './deliveries-router.ts'
 import {
@@ -10,11 +11,14 @@ import {
   hook,
   hookConfig,
   hookPatch,
-  hookWithStats,
+  hookSigningKey,
   newHook,
   newSigningKeyBody,
+  readHook,
   toHook,
+  withoutSecrets,
 } from './hook.ts'
+import { lanesRoutes } from './lanes-router.ts'
 import { type HookOperationsDependencies, hookOperations } from './operations.ts'
 import type { ReplayDependencies } from './replays.ts'
 import { replaysRoutes } from './replays-router.ts'
@@ -38,11 +42,19 @@ export const hooksRoutes = (dependencies: HookDependencies): Route[] => {
   const hooks = hookOperations(dependencies)
   const test = createTestSend({ ...dependencies, hooks })
 
-  const toHooksWithStats = async (rows: readonly Hook[]) => {
+  /** As this caller may see them. */
+  const shown = async (
+    rows: readonly Hook[],
+    caller: Caller,
+    { includeExecutionStats }: z.output<typeof withStats>,
+  ) => {
+    const mayHaveKeys = isAllowed({ method: 'GET', scope: 'hooks', secret: true }, caller)
+    const hookRecords = rows.map((row) => (mayHaveKeys ? toHook(row) : withoutSecrets(toHook(row))))
+    if (!includeExecutionStats) return hookRecords
     const hookIds = rows.map((row) => row.id)
     const stats = await executionStats(run, hookIds)
     const none = { successCount: 0, requestCount: 0 }
-    return rows.map((row) => ({ ...toHook(row), executionStats: stats.get(row.id) ?? none }))
+    return hookRecords.map((record) => ({ ...record, executionStats: stats.get(record.id) ?? none }))
   }
 
   return [
@@ -50,16 +62,15 @@ export const hooksRoutes = (dependencies: HookDependencies): Route[] => {
       method: 'GET',
       path: '/hooks',
       operationId: 'listHooks',
-      summary: 'Lists hooks, newest first.',
+      summary: 'Lists hooks, newest first; their signing keys to holders of hooks or all.',
       scope: 'hooks',
-      secret: true,
       query: withStats,
       paged: 'optional',
       status: 200,
-      response: z.array(hookWithStats),
-      async handle({ query, page }) {
+      response: z.array(readHook),
+      async handle({ query, page, caller }) {
         const { hooks: rows, total } = await hooks.list(page)
-        return { body: query.includeExecutionStats ? await toHooksWithStats(rows) : rows.map(toHook), total }
+        return { body: await shown(rows, caller, query), total }
       },
     }),
     route({
@@ -78,17 +89,33 @@ export const hooksRoutes = (dependencies: HookDependencies): Route[] => {
       method: 'GET',
       path: '/hooks/:id',
       operationId: 'getHook',
-      summary: 'Reads a hook.',
+      summary: 'Reads a hook; its signing key to holders of hooks or all.',
       scope: 'hooks',
-      secret: true,
       params,
       query: withStats,
       status: 200,
-      response: hookWithStats,
+      response: readHook,
       problems: ['entity.not_exists_with_id'],
-      async handle({ params: { id: hookId }, query }) {
-        const found = await hooks.get(hookId)
-        return { body: query.includeExecutionStats ? (await toHooksWithStats([found]))[0] : toHook(found) }
+      async handle({ params: { id: hookId }, query, caller }) {
+        const [body] = await shown([await hooks.get(hookId)], caller, query)
+        return { body }
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/hooks/:id/signing-key',
+      operationId: 'getHookSigningKey',
+      summary: 'Shows the signing key of a hook, which leaves a row in the audit trail.',
+      scope: 'hooks',
+      secret: true,
+      params,
+      status: 200,
+      response: hookSigningKey,
+      problems: ['entity.not_exists_with_id'],
+      async handle(context) {
+        const { signingKey, webhookSecret } = toHook(await hooks.get(context.params.id))
+        await dependencies.mutate(context, async () => {})
+        return { body: { signingKey, webhookSecret } }
       },
     }),
     route({
@@ -153,6 +180,7 @@ export const hooksRoutes = (dependencies: HookDependencies): Route[] => {
       handle: (context) => test(context, context.params.id, context.body),
     }),
     ...deliveriesRoutes({ ...dependencies, hooks }),
+    ...lanesRoutes({ ...dependencies, hooks }),
     ...replaysRoutes({ ...dependencies, hooks }),
   ]
 }

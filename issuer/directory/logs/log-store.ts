@@ -5,6 +5,7 @@ import type { LogRow } from './log.ts'
 export interface LogFilter {
   userId?: string | undefined
   applicationId?: string | undefined
+  sessionId?: string | undefined
   logKey?: string | undefined
   start_time?: Date | undefined
   end_time?: Date | undefined
@@ -20,12 +21,13 @@ export const findLog = (knex: Knex, id: string): Promise<LogRow | undefined> =>
 /** Newest first. `isCapped` says that there are more than `total`. */
 export const listLogs = async (
   knex: Knex,
-  { userId, applicationId, logKey, start_time, end_time, enableCap }: LogFilter,
+  { userId, applicationId, sessionId, logKey, start_time, end_time, enableCap }: LogFilter,
   page: Page,
 ): Promise<{ rows: LogRow[]; total: number; isCapped: boolean }> => {
   const query = knex('logs')
   if (userId !== undefined) query.where({ user_id: userId })
   if (applicationId !== undefined) query.where({ application_id: applicationId })
+  if (sessionId !== undefined) query.where({ session_id: sessionId })
   if (logKey !== undefined) query.where({ key: logKey })
   if (start_time !== undefined) query.where('created_at', '>=', start_time)
   if (end_time !== undefined) query.where('created_at', '<=', end_time)

@@ -17,6 +17,7 @@ export const logsRoutes = ({ database: { knex } }: ManagementDependencies): Rout
     query: z.object({
       userId: id.optional(),
       applicationId: id.optional(),
+      sessionId: id.describe('Changes that an API made because of this session (`Surrogate-Session`).').optional(),
       logKey: z.string().min(1).max(256).optional(),
       start_time: timestampText.optional(),
       end_time: timestampText.optional(),

@@ -33,6 +33,11 @@ export const de = translation({
   FactorAdded: 'Ihrem Konto wurde ein Weg zum Anmelden hinzugefügt: {factor}.',
   FactorRemovedSubject: 'Ein Weg zum Anmelden wurde entfernt',
   FactorRemoved: 'Aus Ihrem Konto wurde ein Weg zum Anmelden entfernt: {factor}.',
+  IdentityLinkedSubject: 'Ein anderes Konto wurde mit Ihrem verknüpft',
+  IdentityLinked: 'Ein Konto bei {provider} wurde mit Ihrem Konto verknüpft. Wer es hat, kann sich bei Ihrem anmelden.',
+  IdentityUnlinkedSubject: 'Ein anderes Konto ist nicht mehr mit Ihrem verknüpft',
+  IdentityUnlinked:
+    'Ein Konto bei {provider} ist nicht mehr mit Ihrem Konto verknüpft. Damit kann sich niemand mehr anmelden.',
   NewDeviceSubject: 'Neue Anmeldung bei Ihrem Konto',
   NewDevice: 'Jemand hat sich auf einem bisher nicht benutzten Gerät bei Ihrem Konto angemeldet: {device}.',
   BackupCodeUsedSubject: 'Ein Ersatzcode wurde benutzt',

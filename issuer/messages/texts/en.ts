@@ -34,6 +34,11 @@ export const en = {
   FactorAdded: 'A way to sign in was added to your account: {factor}.',
   FactorRemovedSubject: 'A way to sign in was removed',
   FactorRemoved: 'A way to sign in was removed from your account: {factor}.',
+  IdentityLinkedSubject: 'An account elsewhere was linked to yours',
+  IdentityLinked: 'An account at {provider} was linked to your account. Whoever has it can sign in to yours.',
+  IdentityUnlinkedSubject: 'An account elsewhere is no longer linked to yours',
+  IdentityUnlinked:
+    'An account at {provider} is no longer linked to your account. It cannot be used to sign in any more.',
   NewDeviceSubject: 'New sign-in to your account',
   NewDevice: 'Somebody signed in to your account on a device that was not used before: {device}.',
   BackupCodeUsedSubject: 'A backup code was used',

@@ -32,6 +32,11 @@ export const es = translation({
   FactorAdded: 'Se ha añadido a su cuenta una forma de iniciar sesión: {factor}.',
   FactorRemovedSubject: 'Se ha eliminado una forma de iniciar sesión',
   FactorRemoved: 'Se ha eliminado de su cuenta una forma de iniciar sesión: {factor}.',
+  IdentityLinkedSubject: 'Se ha vinculado otra cuenta con la suya',
+  IdentityLinked:
+    'Se ha vinculado con su cuenta una cuenta de {provider}. Quien la tenga puede iniciar sesión en la suya.',
+  IdentityUnlinkedSubject: 'Otra cuenta ya no está vinculada con la suya',
+  IdentityUnlinked: 'Una cuenta de {provider} ya no está vinculada con su cuenta. Ya no sirve para iniciar sesión.',
   NewDeviceSubject: 'Nuevo inicio de sesión en su cuenta',
   NewDevice: 'Alguien ha iniciado sesión en su cuenta en un dispositivo no utilizado hasta ahora: {device}.',
   BackupCodeUsedSubject: 'Se ha utilizado un código de respaldo',

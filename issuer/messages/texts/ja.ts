@@ -32,6 +32,11 @@ export const ja = translation({
   FactorAdded: 'アカウントにサインイン方法が追加されました: {factor}。',
   FactorRemovedSubject: 'サインイン方法が削除されました',
   FactorRemoved: 'アカウントからサインイン方法が削除されました: {factor}。',
+  IdentityLinkedSubject: '別のアカウントが連携されました',
+  IdentityLinked:
+    '{provider} のアカウントがあなたのアカウントに連携されました。そのアカウントの所有者は、あなたのアカウントにサインインできます。',
+  IdentityUnlinkedSubject: '別のアカウントの連携が解除されました',
+  IdentityUnlinked: '{provider} のアカウントとの連携が解除されました。今後はサインインに使えません。',
   NewDeviceSubject: 'アカウントへの新しいサインイン',
   NewDevice: 'これまで使われていないデバイスからアカウントへのサインインがありました: {device}。',
   BackupCodeUsedSubject: 'バックアップコードが使用されました',

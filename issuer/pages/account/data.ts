@@ -4,6 +4,7 @@ import type { Locale } from '../locale.ts'
 import { type Page, page } from '../page.ts'
 import { sayIn } from '../say.ts'
 import { sign } from '../sign.ts'
+import { type AccountError, problemsOf } from './problems.ts'
 import { type AccountShell, accountPage, buttonForm, confirmFirst } from './shell.ts'
 
 export interface DataPage {
@@ -11,12 +12,15 @@ export interface DataPage {
   mayDelete: boolean
   /** The box was not ticked. */
   isUnsure?: boolean | undefined
+  error?: AccountError | undefined
 }
 
 /** What is stored, to take along; and the end of the account. */
-export const dataPage = (shell: AccountShell, { mayDownload, mayDelete, isUnsure = false }: DataPage): Page => {
+export const dataPage = (shell: AccountShell, { mayDownload, mayDelete, isUnsure = false, error }: DataPage): Page => {
   const say = sayIn(shell.locale)
-  const problems: Problem[] = isUnsure ? [{ message: say('accountDeleteSureMissing'), field: 'sure' }] : []
+  const problems: Problem[] = isUnsure
+    ? [{ message: say('accountDeleteSureMissing'), field: 'sure' }]
+    : problemsOf(say, error)
   const mayAct = shell.confirmPath === undefined
   return accountPage(shell, {
     problems,

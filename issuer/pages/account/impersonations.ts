@@ -36,6 +36,8 @@ export interface ActedOnPage extends Acting {
 export interface ImpersonationsPage {
   /** Those that wait. */
   requests: readonly RequestOnPage[]
+  /** Those that the person allowed, and by which nobody acts yet. */
+  allowed: readonly RequestOnPage[]
   /** Newest first. */
   acted: readonly ActedOnPage[]
   error?: AccountError | undefined
@@ -46,7 +48,10 @@ export const actingLimits = [15, 60] as const
 export type ActingLimit = (typeof actingLimits)[number] | 'none'
 
 /** Who asks to act as the person, who does, and who did. Refusing and ending is always possible at once. */
-export const impersonationsPage = (shell: AccountShell, { requests, acted, error }: ImpersonationsPage): Page => {
+export const impersonationsPage = (
+  shell: AccountShell,
+  { requests, allowed, acted, error }: ImpersonationsPage,
+): Page => {
   const say = sayIn(shell.locale)
   const [active, ended] = [acted.filter(({ isActive }) => isActive), acted.filter(({ isActive }) => !isActive)]
   const list = (title: PlainMessage, entries: readonly Html[]) =>
@@ -58,12 +63,15 @@ export const impersonationsPage = (shell: AccountShell, { requests, acted, error
       'accountActingRequests',
       requests.map((request) => requestEntry(say, shell, request)),
     )}${list(
+      'accountActingAllowedSoFar',
+      allowed.map((request) => allowedEntry(say, shell, request)),
+    )}${list(
       'accountActingNow',
       active.map((one) => actedEntry(say, shell, one)),
     )}${list(
       'accountActingBefore',
       ended.map((one) => actedEntry(say, shell, one)),
-    )}${requests.length + acted.length === 0 && html`<p class="small">${say('accountActingNobody')}</p>`}`,
+    )}${requests.length + allowed.length + acted.length === 0 && html`<p class="small">${say('accountActingNobody')}</p>`}`,
   })
 }
 
@@ -105,6 +113,20 @@ ${why(say, request)}${what(say, request.scopes, request.resource)}<p>${say('acco
 ${shell.confirmPath === undefined ? approval(say, shell, request) : confirmFirst(shell)}${refuse}</li>
 `
 }
+
+const allowedEntry = (
+  say: Say,
+  shell: AccountShell,
+  request: RequestOnPage,
+): Html => html`<li class="entry"><h3>${whoIs(say, request.actorName, request.creatorName)}</h3>
+${why(say, request)}${what(say, request.scopes, request.resource)}${buttonForm(shell, {
+  choice: 'withdraw',
+  fields: { id: request.id },
+  text: say('accountActingWithdraw'),
+  label: say('accountActingWithdrawNamed', { number: request.number }),
+  look: 'danger',
+})}</li>
+`
 
 const approval = (say: Say, { locale, path, csrf }: AccountShell, { id, number }: RequestOnPage): Html => html`
 <form method="post" action="${path}">

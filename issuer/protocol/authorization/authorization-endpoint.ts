@@ -12,11 +12,14 @@ import { redirectBrowser, sendAuthorizationResponse } from '../../interaction/se
 import type { Visitor, VisitorOf } from '../../interaction/visitor.ts'
 import { type Brandings, errorPage, type LocaleOf, type PageProblem, sendPage } from '../../pages/index.ts'
 import { type Endpoint, errorToTell } from '../answers.ts'
+import type { Recipient } from './answer-checks.ts'
 import { type AskingClient, findAuthorizationFacts } from './authorization-facts-store.ts'
 import { type AuthorizationParameters, onlyValueOf, readAuthorizationParameters } from './authorization-parameters.ts'
-import { type CheckRequest, likelyResources, likelyScopes, type Recipient, unknownClient } from './checks.ts'
+import type { CheckRequest } from './checks.ts'
+import { unknownClient } from './client-checks.ts'
 import { isFromAnotherSite } from './from-another-site.ts'
 import { isOurs, type KeptRequest, type PushedRequests } from './pushed-requests.ts'
+import { likelyResources, likelyScopes } from './target-checks.ts'
 
 export interface AuthorizationEndpointDependencies {
   query: Query

@@ -11,9 +11,10 @@ import { findTokenRequestFacts } from '../clients/token-request-store.ts'
 import { refuseParametersInUrl } from '../requests/parameters.ts'
 import { findAuthorizationFacts } from './authorization-facts-store.ts'
 import { type AuthorizationParameters, onlyValueOf, readAuthorizationParameters } from './authorization-parameters.ts'
-import { type CheckRequest, likelyResources, likelyScopes } from './checks.ts'
+import type { CheckRequest } from './checks.ts'
 import { eachOnce } from './each-once.ts'
 import { type PushedRequests, pushedRequestTtl } from './pushed-requests.ts'
+import { likelyResources, likelyScopes } from './target-checks.ts'
 
 export interface PushedAuthorizationDependencies {
   query: Query

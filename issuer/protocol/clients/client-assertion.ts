@@ -5,8 +5,8 @@ import { JwtError } from '../../../platform/jwt/jwt-error.ts'
 import { importJwks, type VerificationKey } from '../../../platform/jwt/keys.ts'
 import { type ParsedJwt, parseJwt } from '../../../platform/jwt/parse.ts'
 import { verifySignature } from '../../../platform/jwt/verify.ts'
+import { fapi2Algorithms } from '../../base/fapi2.ts'
 import type { SecurityProfile } from './client.ts'
-import { fapi2Algorithms } from './fapi2.ts'
 
 /**
  * `private_key_jwt`: a client proves who it is with a JWT that it signed itself (RFC 7523 §2.2, §3; OpenID Connect Core

@@ -1,6 +1,6 @@
 import type { SigningAlgorithmName } from '../../tokens/keys/signing-algorithms.ts'
 
-/** `fapi2`: the client is held to the FAPI 2.0 Security Profile; see `fapi2.ts`. */
+/** `fapi2`: the client is held to the FAPI 2.0 Security Profile; see `base/fapi2.ts`. */
 export type SecurityProfile = 'fapi2'
 
 export type ApplicationType = 'Native' | 'SPA' | 'Traditional' | 'MachineToMachine' | 'Protected' | 'SAML'

@@ -1,7 +1,7 @@
 import { OAuthError } from '../../base/errors/problems.ts'
+import { fapi2Algorithms } from '../../base/fapi2.ts'
 import type { Proof } from '../../tokens/dpop/proofs.ts'
 import type { Client } from './client.ts'
-import { fapi2Algorithms } from './fapi2.ts'
 
 /**
  * The thumbprint of the key that a client's request proved, whose proof is used up by that; undefined when it sent no

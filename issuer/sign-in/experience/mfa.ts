@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type ProblemCode, problem } from '../../base/errors/problems.ts'
 import { type MfaFactor, mfaFactors } from '../../directory/sign-in-experience/sign-in-experience.ts'
-import { keepDecision } from '../../interaction/interaction-store.ts'
+import { keepDecision } from '../../interaction/interaction-changes-store.ts'
 import { secondFactorNames, secondFactors } from '../../interaction/person-facts.ts'
 import { guardProblems, requireEnrolment, requireFactor, requirePasskeys } from './guards.ts'
 import { verificationOf, verificationProblems } from './identification.ts'

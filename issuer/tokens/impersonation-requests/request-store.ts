@@ -109,22 +109,41 @@ const select = statement('impersonation-request', `SELECT ${columns} FROM impers
 export const findRequest = async (transaction: Transaction, id: string): Promise<RequestRow | undefined> =>
   (await queryOf(transaction)<RequestRow>(select, [id]))[0]
 
-const decide = statement(
-  'impersonation-request-decide',
-  `UPDATE impersonation_requests SET decision = $3, decided_at = now(), read_only = $4, max_ttl = $5,
-     expires_at = CASE WHEN $3 = 'approved' THEN now() + interval '${requestTtl} seconds' ELSE expires_at END
+const approve = statement(
+  'impersonation-request-approve',
+  `UPDATE impersonation_requests SET decision = 'approved', decided_at = now(), read_only = $3, max_ttl = $4,
+     expires_at = now() + interval '${requestTtl} seconds'
    WHERE id = $1 AND user_id = $2 AND decision IS NULL AND expires_at > now() RETURNING ${columns}`,
 )
 
 /** Undefined when it is not pending (any more): of two decisions at once the first stands. */
-export const decideRequest = async (
+export const approveRequest = async (
   trx: Transaction,
   { id, userId }: { id: string; userId: string },
-  decision: { decision: 'approved' | 'refused'; readOnly?: boolean | undefined; maxTtl?: number | undefined },
-): Promise<RequestRow | undefined> => {
-  const values = [id, userId, decision.decision, decision.readOnly ?? false, decision.maxTtl ?? null]
-  return (await queryOf(trx)<RequestRow>(decide, values))[0]
-}
+  { readOnly = false, maxTtl }: { readOnly?: boolean | undefined; maxTtl?: number | undefined },
+): Promise<RequestRow | undefined> =>
+  (await queryOf(trx)<RequestRow>(approve, [id, userId, readOnly, maxTtl ?? null]))[0]
+
+/** Of a request, the subject token that nobody has exchanged yet. */
+const unexchanged = (request: string, user: string) =>
+  `user_id = ${user} AND approval->>'id' = ${request} AND consumed_at IS NULL AND expires_at > now()`
+
+// An exchange holds the row of its subject token: either it is exchanged, or deleted here.
+const refuse = statement(
+  'impersonation-request-refuse',
+  `WITH token AS (DELETE FROM subject_tokens WHERE ${unexchanged('$1', '$2')} RETURNING digest)
+   UPDATE impersonation_requests SET decision = 'refused', decided_at = now(), used_at = NULL, read_only = false, max_ttl = NULL
+   WHERE id = $1 AND user_id = $2 AND (used_at IS NULL AND decision IS DISTINCT FROM 'refused' AND expires_at > now()
+     OR EXISTS (SELECT FROM token)) RETURNING ${columns}`,
+)
+
+/**
+ * Takes an approval back too, until its subject token is exchanged. Undefined when there is nothing to refuse any more.
+ */
+export const refuseRequest = async (
+  trx: Transaction,
+  { id, userId }: { id: string; userId: string },
+): Promise<RequestRow | undefined> => (await queryOf(trx)<RequestRow>(refuse, [id, userId]))[0]
 
 /** An approved request that is being used. */
 export interface UsedRequest extends AskedFor {
@@ -157,14 +176,18 @@ export const useRequest = async (
 export interface SeenRequest extends RequestRow {
   actorName: string | null
   creatorName: string | null
+  /** Approved, and nobody acts by it yet. */
+  canBeWithdrawn: boolean
 }
 
 const ofPerson = statement(
   'impersonation-requests-of-person',
   `SELECT ${columns},
      (SELECT coalesce(a.name, a.username, a.primary_email) FROM users a WHERE a.id = actor_id) AS "actorName",
-     (SELECT c.name FROM applications c WHERE c.id = creator_id) AS "creatorName"
-   FROM impersonation_requests WHERE user_id = $1 AND ($2::text IS NULL OR id = $2) ORDER BY created_at DESC, id LIMIT 100`,
+     (SELECT c.name FROM applications c WHERE c.id = creator_id) AS "creatorName",
+     decision IS NOT DISTINCT FROM 'approved' AND (used_at IS NULL AND expires_at > now()
+       OR EXISTS (SELECT FROM subject_tokens WHERE ${unexchanged('r.id', 'r.user_id')})) AS "canBeWithdrawn"
+   FROM impersonation_requests r WHERE user_id = $1 AND ($2::text IS NULL OR id = $2) ORDER BY created_at DESC, id LIMIT 100`,
 )
 
 /** Newest first, 100 at most; or the one with this id. */

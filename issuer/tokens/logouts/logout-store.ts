@@ -28,7 +28,8 @@ export interface TokenlessLogout {
   algorithm: SigningAlgorithmName | null
 }
 
-// A little ahead of time, so that a relay finds the token when it is due; and anew before it has expired unsent.
+// A little ahead of time, so that a relay finds the token when it is due; and anew before it has expired unsent. Those
+// without a key wait for one, and hold up no others.
 const tokenless = statement(
   'logouts-tokenless',
   `SELECT l.authorization_id AS "authorizationId", l.user_id AS "userId", l.client_id AS "clientId",
@@ -36,12 +37,15 @@ const tokenless = statement(
    FROM logout_deliveries l JOIN applications c ON c.id = l.client_id
    WHERE l.state = 'waiting' AND l.next_attempt_at <= now() + interval '1 second' AND l.expires_at > now()
      AND (l.sealed IS NULL OR l.token_expires_at <= now() + interval '15 seconds')
+     AND coalesce(c.oidc_client_metadata->>'idTokenSignedResponseAlg' = ANY ($2::text[]), true)
    ORDER BY l.next_attempt_at LIMIT $1 FOR UPDATE OF l SKIP LOCKED`,
 )
 
-/** Those that are due, for whoever makes their tokens in this transaction. */
-export const takeTokenless = (trx: Query, limit: number): Promise<TokenlessLogout[]> =>
-  trx<TokenlessLogout>(tokenless, [limit])
+/** Those that are due and have a key, for whoever makes their tokens in this transaction. */
+export const takeTokenless = (
+  trx: Query,
+  { limit, algorithms }: { limit: number; algorithms: readonly SigningAlgorithmName[] },
+): Promise<TokenlessLogout[]> => trx<TokenlessLogout>(tokenless, [limit, algorithms])
 
 const equip = statement(
   'logouts-equip',

@@ -8,11 +8,11 @@ import type { Logger } from '../../../platform/logger.ts'
 import { createWakeUp, pause } from '../../../platform/wake-up.ts'
 import { insertLog } from '../../base/audit/log-store.ts'
 import { giveLogoutsUp, saveLogoutTokens, takeTokenless } from './logout-store.ts'
-import type { MintLogoutToken } from './logout-token.ts'
+import type { LogoutTokenMint } from './logout-token.ts'
 
 export interface LogoutsOptions {
   database: Pick<Database, 'transaction'>
-  mint: MintLogoutToken
+  tokens: LogoutTokenMint
   envelope: Envelope
   now: Clock
   logger: Logger
@@ -33,17 +33,17 @@ const pollMs = 1_000
  * `jti` twice. What was refused, or could not be delivered for 15 minutes, is given up and told in the audit trail.
  * Every issuer does it.
  */
-export const startLogouts = ({ database, mint, envelope, now, logger }: LogoutsOptions): Logouts => {
+export const startLogouts = ({ database, tokens, envelope, now, logger }: LogoutsOptions): Logouts => {
   const wakeUp = createWakeUp()
   const stopping = new AbortController()
   const { signal } = stopping
 
   const makeTokens = () =>
     database.transaction(async (trx) => {
-      const due = await takeTokenless(trx, batch)
+      const due = await takeTokenless(trx, { limit: batch, algorithms: tokens.algorithms() })
       const iat = toSeconds(now())
       const made = due.flatMap(({ authorizationId: id, userId: sub, clientId, algorithm }) => {
-        const token = mint({ sub, clientId, sid: id, iat }, algorithm ?? undefined)
+        const token = tokens.mint({ sub, clientId, sid: id, iat }, algorithm ?? undefined)
         return token === undefined ? [] : [{ id, sealed: envelope.seal(token, logoutContext(id)) }]
       })
       if (made.length === 0) return false

@@ -73,11 +73,16 @@ test('the file has everything and no secret; a deleted account is gone, and so a
   const ada = await account.signIn(person, { scope })
   expect((await ada.post('/my-account/export')).status).toBe(401)
   const verification = await ada.verify()
+  const { api } = account.experience.issuer
+  // What pages and applications do not show is kept about the person all the same.
+  await api('PATCH', '/account-center', { fields: { email: 'Off' } })
+  expect((await ada.get('/my-account')).body).not.toHaveProperty('primaryEmail')
   const file = await ada.post('/my-account/export', undefined, { verification })
   expect(file).toMatchObject({
     status: 200,
-    body: { user: { id: person.id }, sessions: [{}], history: expect.any(Array) },
+    body: { user: { id: person.id, primaryEmail: person.email }, sessions: [{}], history: expect.any(Array) },
   })
+  await api('PATCH', '/account-center', { fields: { email: 'Edit' } })
   expect(JSON.stringify(file.body)).not.toMatch(/argon2|digest/i)
   expect((await ada.delete('/my-account')).status).toBe(401)
   expect((await ada.delete('/my-account', { verification })).status).toBe(204)

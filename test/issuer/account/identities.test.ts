@@ -76,7 +76,14 @@ test('an identity is linked with a verification, proves who it is from then on, 
   const again = await confirm(shop)
   expect((await shop.patch('/my-account', { username: `a_${newId(8)}` }, { verification: again })).status).toBe(200)
   expect((await shop.delete('/my-account/identities/acme', { verification: again })).status).toBe(204)
-  expect(await shop.delete('/my-account/identities/acme', { verification: again })).toMatchObject({
+  const told = await account.experience.messagesTo(ada.email)
+  expect(told.filter(({ type }) => type.startsWith('Identity'))).toMatchObject([
+    { type: 'IdentityLinked', text: expect.stringContaining('An account at acme was linked') },
+    { type: 'IdentityUnlinked', text: expect.stringContaining('An account at acme is no longer linked') },
+  ])
+  // What is no longer theirs proves nothing more.
+  expect(await shop.delete('/my-account/identities/acme', { verification: again })).toMatchObject({ status: 401 })
+  expect(await shop.delete('/my-account/identities/acme', { verification: await shop.verify() })).toMatchObject({
     status: 404,
     body: { code: 'user.identity_not_exist' },
   })

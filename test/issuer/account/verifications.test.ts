@@ -102,6 +102,57 @@ describe('each factor proves again who it is', () => {
 })
 
 describe('what proves nothing', () => {
+  const factorId = async (type: string) =>
+    (await shop.get('/my-account/mfa-verifications')).body.find((factor: { type: string }) => factor.type === type).id
+
+  test('a factor that was removed since', async () => {
+    const secret = await account.experience.addTotp(ada)
+    const device = await account.experience.addPasskey(ada)
+    const byApp = (await shop.post('/verifications/totp', { code: account.experience.totp(secret) })).body
+    const begun = (await shop.post('/verifications/web-authn/authentication')).body
+    const { verificationRecordId: byPasskey } = begun
+    const payload = device.get(begun.authenticationOptions)
+    await shop.post('/verifications/web-authn/authentication/verify', { verificationRecordId: byPasskey, payload })
+    const verification = byApp.verificationRecordId
+    expect((await rename(shop, verification)).status).toBe(200)
+    expect((await rename(shop, byPasskey)).status).toBe(200)
+
+    const [app, passkey] = [await factorId('Totp'), await factorId('WebAuthn')]
+    const remove = (id: string) => shop.delete(`/my-account/mfa-verifications/${id}`, { verification })
+    expect((await remove(passkey)).status).toBe(204)
+    expect(await rename(shop, byPasskey)).toMatchObject(denied)
+    expect((await remove(app)).status).toBe(204)
+    expect(await rename(shop, verification)).toMatchObject(denied)
+    expect((await rename(shop, await shop.verify())).status).toBe(200)
+  })
+
+  test('a set of backup codes that was replaced since', async () => {
+    await account.experience.addTotp(ada)
+    const [code] = await account.experience.addBackupCodes(ada)
+    const { body } = await shop.post('/verifications/backup-code', { code })
+    const verification = body.verificationRecordId
+    expect((await rename(shop, verification)).status).toBe(200)
+    const { codes } = (await shop.post('/my-account/mfa-verifications/backup-codes/generate')).body
+    const added = await shop.post('/my-account/mfa-verifications', { type: 'BackupCode', codes }, { verification })
+    expect(added.status, JSON.stringify(added.body)).toBeLessThan(300)
+    expect(await rename(shop, verification)).toMatchObject(denied)
+  })
+
+  test('an address that was replaced since', async () => {
+    const identifier = { type: 'email', value: ada.email }
+    const { verificationRecordId: verificationId } = (
+      await shop.post('/verifications/verification-code', { identifier })
+    ).body
+    const code = await account.experience.codeTo(ada.email)
+    await shop.post('/verifications/verification-code/verify', { identifier, verificationId, code })
+    expect((await rename(shop, verificationId)).status).toBe(200)
+    await account.experience.issuer.sql('UPDATE users SET primary_email = $2 WHERE id = $1', [
+      ada.id,
+      `later-${ada.id}@example.test`,
+    ])
+    expect(await rename(shop, verificationId)).toMatchObject(denied)
+  })
+
   test('the passkey of somebody else', async () => {
     const eve = await account.createPerson()
     const device = await account.experience.addPasskey(eve)

@@ -30,6 +30,7 @@ beforeAll(async () => {
     clientAddress: () => '127.0.0.1',
     proofs: noProofs,
     idempotency: { run: (call, handle) => handle(call.context) },
+    query: async () => [],
     logger: silentLogger,
   })
   server = await listen({ name: 'the API', handler: app, host: '127.0.0.1', port: 0, setting: 'PORT' })

@@ -268,6 +268,7 @@ export const createFixtures = async (api: ManagementTest): Promise<Fixtures> => 
       'addOrganizationApplicationRoles organizationRoleNames': [`fm ${nonce}`],
       'replaceOrganizationApplicationRoles organizationRoleIds': [freeMachineOrganizationRole],
       'replaceOrganizationApplicationRoles organizationRoleNames': [`fm ${nonce}`],
+      'search q': 'Orders',
       email,
       token: oneTimeToken.token,
       status: 'revoked',

@@ -98,6 +98,13 @@ export const createRequests = (document: Json) => {
     return address.join('/')
   }
 
+  /** The parameters without which there is no answer. */
+  const requiredQuery = ({ definition, operationId }: Operation, fixtures: Fixtures): string[] =>
+    (definition.parameters ?? [])
+      .map(dereference)
+      .filter(({ in: where, required }: Json) => where === 'query' && required)
+      .map(({ name, schema }: Json) => `${name}=${encodeURIComponent(sample(schema, name, operationId, fixtures))}`)
+
   /** Bodies that are wrong in exactly one way, each with what is wrong. */
   const wrongBodies = (operation: Operation, fixtures: Fixtures): [what: string, body: Json][] => {
     const schema = bodySchemaOf(operation)
@@ -133,7 +140,9 @@ export const createRequests = (document: Json) => {
     const [[type, content] = []] = Object.entries<Json>(documented.content ?? {})
     if (content === undefined) return answer.body === undefined ? undefined : 'a body although none is documented'
     if (answer.headers.get('content-type')?.split(';')[0] !== type) return `content type is not ${type}`
-    const lines = type === 'application/x-ndjson' ? (answer.body as unknown[]) : [answer.body]
+    const lines = ['application/x-ndjson', 'text/event-stream'].includes(type!)
+      ? (answer.body as unknown[])
+      : [answer.body]
     const validate = validatorOf(content.schema)
     for (const line of lines) {
       if (!validate(line)) return `${answer.status} ${JSON.stringify(line)}: ${ajv.errorsText(validate.errors)}`
@@ -145,7 +154,7 @@ export const createRequests = (document: Json) => {
     return missing.length === 0 ? undefined : `${answer.status} without ${missing.join()}`
   }
 
-  return { operations, bodySchemaOf, sampleObject, pathOf, wrongBodies, wrongQueries, deviation }
+  return { operations, bodySchemaOf, sampleObject, pathOf, requiredQuery, wrongBodies, wrongQueries, deviation }
 }
 
 const textOf = ({ format, pattern, minLength = 1, maxLength = 1_000 }: Json): string => {

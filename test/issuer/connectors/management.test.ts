@@ -96,7 +96,18 @@ describe('social connectors', () => {
     provider.be('document_of_another')
     expect(await refusal('POST', '/connectors', oidc())).toEqual([400, 'connector.invalid_config'])
     provider.be('out_of_order')
+    const before = issuer.logged().length
     expect(await refusal('POST', '/connectors', oidc())).toEqual([502, 'connector.provider_unavailable'])
+    // Nobody here is to be woken for it.
+    const lines = issuer
+      .logged()
+      .slice(before)
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    const told = lines.filter(({ level }) => ['warn', 'error'].includes(level))
+    expect(told).toMatchObject([{ level: 'warn', code: 'connector.provider_unavailable', detail: expect.any(String) }])
+    expect(told[0]).not.toHaveProperty('err')
     provider.be('keys_elsewhere')
     expect(await refusal('POST', '/connectors', oidc())).toEqual([422, 'connector.target_not_allowed'])
     for (const address of ['http://169.254.169.254', 'https://10.0.0.1', 'http://8.8.8.8'])

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { consoleClientId, consoleRoles } from '../../../issuer/base/console-roles.ts'
+import { textOf, visitAccount } from '../../support/account-pages.ts'
 import { startTestConsole, type TestConsole } from '../../support/console.ts'
 
 let home: TestConsole
@@ -151,4 +152,18 @@ test('of two owners who are removed, suspended or deleted at once, on two instan
     )
     expect(left).toHaveLength(1)
   }
+})
+
+test('the last owner cannot delete the own account either, and the page says why', async () => {
+  const { own, owners } = await withOwners(1)
+  const person = owners[0]!
+  await own.issuer.api('PATCH', '/account-center', { fields: { deletion: 'Edit' } })
+  const visitor = visitAccount(own.issuer, person)
+  await visitor.confirm()
+  const remove = async () =>
+    visitor.browser.submit(await visitor.open('/account/data'), { sure: 'yes', choice: 'delete' }, { with: 'sure' })
+  const refused = await remove()
+  expect([refused.status, textOf(refused)]).toEqual([400, expect.stringContaining('You are the last owner')])
+  await own.createMember('owner')
+  expect((await remove()).text).toContain('Your account is deleted')
 })

@@ -1,5 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { consoleClientId, consoleRoles } from '../../../issuer/base/console-roles.ts'
+import { rateLimitDefaults } from '../../../issuer/base/rate-limits/rate-limits.ts'
+import { createEnvelope } from '../../../platform/envelope.ts'
 import { createBrowser } from '../../support/browser.ts'
 import { verifier } from '../../support/code-flow.ts'
 import { consoleCookie, startTestConsole, type TestConsole } from '../../support/console.ts'
@@ -139,6 +142,27 @@ test.for([
   expect(await home.call(browser, 'GET', '/api/users')).toMatchObject(signedOut)
 })
 
+test('an answer that goes on ends with the session, and with a role that allowed it', async () => {
+  const own = await startTestConsole({ config: { rateLimits: { ...rateLimitDefaults, management: 1_000 } } })
+  onTestFinished(own.close)
+  // Each caller has one, made when it is known who calls.
+  const counted = async () => (await own.issuer.sql('SELECT FROM rate_limit_buckets')).length
+  for (const end of [
+    (id: string) => own.issuer.sql('UPDATE users SET is_suspended = true WHERE id = $1', [id]),
+    (id: string) => own.issuer.sql('DELETE FROM user_roles WHERE user_id = $1', [id]),
+    (id: string) => own.issuer.sql('UPDATE console_sessions SET expires_at = now() WHERE user_id = $1', [id]),
+  ]) {
+    const ada = await own.createMember('integrator')
+    const browser = await own.browserOf(ada)
+    const before = await counted()
+    const waiting = own.call(browser, 'GET', '/api/events?types=Scope.*&wait=60')
+    const cut = expect(waiting).rejects.toThrow('fetch failed')
+    await expect.poll(counted).toBeGreaterThan(before)
+    await end(ada.id)
+    await cut
+  }
+})
+
 test('a session ends after half an hour without use, and eight hours after it began', async () => {
   const ada = await home.createMember('auditor')
   for (const [column, time] of [
@@ -210,6 +234,26 @@ test('who has no role is told so, and can sign in as somebody else', async () =>
   expect(page.text).toContain('/console/sign-in?as=another')
   const again = await browser.get(`${home.issuer.baseUrl}/console/sign-in?as=another`)
   expect(again.forms.length).toBeGreaterThan(0)
+})
+
+test('a refresh token of the console is of no use to another application, nor to somebody who says to be the console', async () => {
+  const key = randomBytes(32)
+  const own = await startTestConsole({ config: { keyEncryptionKey: key } })
+  onTestFinished(own.close)
+  const ada = await own.createMember('owner')
+  const browser = await own.browserOf(ada)
+  const [row] = await own.issuer.sql<{ id: string; sealed: Buffer }>('SELECT id, sealed FROM console_sessions')
+  const opened = createEnvelope({ current: key }).open(row!.sealed, `console-session:${row!.id}`)
+  const { accessToken, refreshToken } = JSON.parse(opened.toString())
+  const shop = await own.flow.createClient({ type: 'Traditional' })
+  expect(await own.flow.refresh(shop, refreshToken)).toMatchObject({ status: 400, body: { error: 'invalid_grant' } })
+  const asConsole = { grant_type: 'refresh_token', client_id: consoleClientId, refresh_token: refreshToken }
+  expect(await own.issuer.token(undefined, asConsole)).toMatchObject({ status: 401 })
+  // Not a token for anything but the Management API.
+  expect(await own.flow.userinfo(accessToken)).toBe(401)
+  const account = await own.issuer.api('GET', '/my-account', undefined, { token: accessToken })
+  expect(account.status).toBe(401)
+  expect((await own.call(browser, 'GET', '/session')).status).toBe(200)
 })
 
 test('nobody outside is the console: its codes and its tokens are of no use elsewhere', async () => {

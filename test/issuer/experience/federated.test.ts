@@ -109,6 +109,10 @@ test('whoever has signed in adds an identity of their own, which is one event', 
   expect((await pages.post('/profile', { type: 'social', verificationId: body.verificationId })).status).toBe(204)
   expect(await pages.finish()).toHaveProperty('code')
   expect(await federated.identitiesOf(person.id)).toHaveLength(1)
+  const told = await federated.messagesTo(person.email)
+  expect(told.filter(({ type }) => type === 'IdentityLinked')).toMatchObject([
+    { text: expect.stringContaining('An account at Acme was linked to your account.') },
+  ])
 })
 
 describe('an enterprise', () => {

@@ -57,6 +57,28 @@ test('an application gets the algorithm of its ID tokens', async () => {
   await channel.verify(received[0]!.token, client)
 })
 
+test('logouts for which there is no key wait for one, and hold up no others', async () => {
+  const { url, received } = await channel.receiver()
+  await channel.relay()
+  const [without, client] = [
+    await channel.client(`${url}/without`, { idTokenSignedResponseAlg: 'EdDSA' }),
+    await channel.client(`${url}/with`),
+  ]
+  const { person, browser, idToken } = await channel.signIn([client])
+  await channel.issuer.sql(
+    `INSERT INTO logout_deliveries (authorization_id, user_id, client_id, next_attempt_at)
+     SELECT 'ps_' || n, $1, $2, now() - interval '1 minute' FROM generate_series(1, 250) AS n`,
+    [person.id, without.id],
+  )
+  await channel.signOut(browser, idToken)
+  await until(() => expect(received.map(({ path }) => path)).toEqual(['/with']))
+  const waiting = (await channel.deliveries()).filter(({ state }) => state === 'waiting')
+  expect(waiting).toHaveLength(250)
+  await channel.expire()
+  await until(async () => expect(await lost()).toHaveLength(250))
+  expect((await lost())[0]!.payload).toMatchObject({ attempts: 0, error: 'No attempt was made.' })
+})
+
 test('one that fails is told again with another token, and 204 will do; the database never holds one in clear', async () => {
   const { url, received } = await channel.receiver((_received, response, count) =>
     response.writeHead(count < 3 ? 503 : 204).end(),

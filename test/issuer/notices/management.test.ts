@@ -56,6 +56,16 @@ test('a password that is set is told once, in the language of the profile; a use
   ])
 })
 
+test('an identity elsewhere that is linked or unlinked is told by the name of its provider; the same again is nothing', async () => {
+  const { id, email } = await createUser()
+  for (const userId of ['7', '7']) await good('PUT', `/users/${id}/identities/github`, { userId })
+  await good('DELETE', `/users/${id}/identities/github`)
+  expect(await mail.waiting(email)).toMatchObject([
+    { type: 'IdentityLinked', text: expect.stringContaining('An account at github was linked to your account.') },
+    { type: 'IdentityUnlinked', text: expect.stringContaining('An account at github is no longer linked') },
+  ])
+})
+
 test('an address that is replaced or removed is told so itself, on its own channel; nothing else of a user is told', async () => {
   const { id, email } = await createUser({ primaryPhone: '4930123456' })
   await good('PATCH', `/users/${id}`, { name: 'Ada', primaryEmail: email })

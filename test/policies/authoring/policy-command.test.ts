@@ -89,6 +89,15 @@ test('a case that fails is shown with what came instead', async () => {
   expect(code).toBe(1)
 })
 
+test('a folder without cases is told as one', async () => {
+  const path = await ruleFolder({
+    'a.rego': rule('1'),
+    'a_test.rego': 'package test_test\n\nimport data.test\n\ntest_it if test.decision == 1\n',
+  })
+  const { code, out } = await run(['test', '--path', path, '--cases', path])
+  expect({ code, out }).toEqual({ code: 0, out: 'PASS: 1/1\nHTTP cases: none' })
+})
+
 test('rules that do not compile are 1, wrong usage is 2, no compiler is 3', async () => {
   const path = await ruleFolder({ 'a.rego': rule('nonsense') })
   expect(await run(['build', '--path', path])).toEqual({ code: 1, out: '', err: 'a.rego:5:13: var nonsense is unsafe' })

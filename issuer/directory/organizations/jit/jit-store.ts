@@ -14,7 +14,7 @@ export type JitKind = keyof typeof tables
 /** In the order of their making. */
 export const listJitValues = async (
   knex: Knex,
-  kind: Exclude<JitKind, 'role'>,
+  kind: 'emailDomain',
   organizationId: string,
   page: Page | undefined,
 ): Promise<Listed<string>> => {
@@ -23,6 +23,37 @@ export const listJitValues = async (
   const { rows, total } = await listed<{ value: string }>(query.select({ value: column }), page)
   return { rows: rows.map(({ value }) => value), total }
 }
+
+export interface JitSsoConnectorRow {
+  id: string
+  providerName: string
+  connectorName: string
+  domains: string[]
+  branding: Record<string, unknown>
+  syncProfile: boolean
+  createdAt: Date
+}
+
+/** In the order of their making. Of an id that was kept for a connector to come there is no more than the id. */
+export const listJitSsoConnectors = (
+  knex: Knex,
+  organizationId: string,
+  page: Page | undefined,
+): Promise<Listed<JitSsoConnectorRow>> =>
+  listed(
+    knex({ jit: tables.ssoConnector.table })
+      .leftJoin({ p: 'identity_providers' }, 'p.id', 'jit.sso_connector_id')
+      .where({ organization_id: organizationId })
+      .orderBy(['jit.created_at', 'sso_connector_id'])
+      .select({ id: 'sso_connector_id' })
+      .select(
+        knex.raw(`coalesce(p.provider, '') AS "providerName", coalesce(p.name, '') AS "connectorName",
+          ARRAY(SELECT domain FROM identity_provider_domains d WHERE d.provider_id = p.id ORDER BY position) AS domains,
+          coalesce(p.look, '{}') AS branding, coalesce(p.sync_profile, false) AS "syncProfile",
+          coalesce(p.created_at, jit.created_at) AS "createdAt"`),
+      ),
+    page,
+  )
 
 /** In the order of their making. */
 export const listJitRoles = (

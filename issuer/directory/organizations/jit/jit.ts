@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { id, tenantId } from '../../../base/schemas.ts'
+import { id, jsonObject, tenantId, timestamp } from '../../../base/schemas.ts'
+import type { JitSsoConnectorRow } from './jit-store.ts'
 
 /** The part behind the `@`, in lower case. */
 export const domainOf = (email: string): string => email.slice(email.lastIndexOf('@') + 1).toLowerCase()
@@ -19,4 +20,24 @@ export const toJitEmailDomain = (organizationId: string, emailDomain: string): z
   emailDomain,
 })
 
-export const jitSsoConnector = z.strictObject({ tenantId, id })
+/** As the list of enterprise connectors shows it; how it reaches the provider is for those who may read that. */
+export const jitSsoConnector = z.strictObject({
+  tenantId,
+  id,
+  providerName: z.string(),
+  connectorName: z.string(),
+  config: z.strictObject({}),
+  domains: z.array(z.string()),
+  branding: jsonObject,
+  syncProfile: z.boolean(),
+  enableTokenStorage: z.literal(false),
+  createdAt: timestamp,
+})
+
+export const toJitSsoConnector = ({ createdAt, ...row }: JitSsoConnectorRow): z.input<typeof jitSsoConnector> => ({
+  tenantId: 'default',
+  ...row,
+  config: {},
+  enableTokenStorage: false,
+  createdAt: createdAt.getTime(),
+})

@@ -11,6 +11,7 @@ import {
   addJitValues,
   type JitKind,
   listJitRoles,
+  listJitSsoConnectors,
   listJitValues,
   removeJitValue,
   removeOtherJitValues,
@@ -40,9 +41,14 @@ export const jitOperations = ({ database: { knex }, mutate }: Pick<ManagementDep
   }
 
   return {
-    async list(kind: Exclude<JitKind, 'role'>, organizationId: string, page: Page | undefined) {
+    async listEmailDomains(organizationId: string, page: Page | undefined) {
       await requireOrganization(organizationId)
-      return listJitValues(knex, kind, organizationId, page)
+      return listJitValues(knex, 'emailDomain', organizationId, page)
+    },
+
+    async listSsoConnectors(organizationId: string, page: Page | undefined) {
+      await requireOrganization(organizationId)
+      return listJitSsoConnectors(knex, organizationId, page)
     },
 
     async listRoles(organizationId: string, page: Page | undefined) {

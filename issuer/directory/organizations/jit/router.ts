@@ -4,7 +4,7 @@ import { relatedStatus } from '../../../base/errors/not-found.ts'
 import { type Route, route } from '../../../base/route.ts'
 import { id } from '../../../base/schemas.ts'
 import { organizationRole } from '../roles/organization-role.ts'
-import { emailDomain, jitEmailDomain, jitSsoConnector, toJitEmailDomain } from './jit.ts'
+import { emailDomain, jitEmailDomain, jitSsoConnector, toJitEmailDomain, toJitSsoConnector } from './jit.ts'
 import { jitOperations } from './operations.ts'
 
 const params = z.object({ id })
@@ -37,7 +37,7 @@ export const jitRoutes = (dependencies: ManagementDependencies): Route[] => {
       response: z.array(jitEmailDomain),
       problems: unknownOrganization,
       async handle({ params: { id }, page }) {
-        const { rows, total } = await jit.list('emailDomain', id, page)
+        const { rows, total } = await jit.listEmailDomains(id, page)
         return { body: rows.map((domain) => toJitEmailDomain(id, domain)), total }
       },
     }),
@@ -149,8 +149,8 @@ export const jitRoutes = (dependencies: ManagementDependencies): Route[] => {
       response: z.array(jitSsoConnector),
       problems: unknownOrganization,
       async handle({ params: { id }, page }) {
-        const { rows, total } = await jit.list('ssoConnector', id, page)
-        return { body: rows.map((connector) => ({ tenantId: 'default', id: connector })), total }
+        const { rows, total } = await jit.listSsoConnectors(id, page)
+        return { body: rows.map(toJitSsoConnector), total }
       },
     }),
     route({

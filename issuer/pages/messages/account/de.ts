@@ -83,6 +83,10 @@ export const de = {
   accountActingRefuseNamed: 'Die Anfrage mit der Nummer {number} ablehnen',
   accountActingAllowed: 'Sie haben es erlaubt. Sie können es hier jederzeit beenden.',
   accountActingRefused: 'Sie haben es abgelehnt.',
+  accountActingAllowedSoFar: 'Erlaubt, noch nicht genutzt',
+  accountActingWithdraw: 'Zurücknehmen',
+  accountActingWithdrawNamed: 'Die Erlaubnis mit der Nummer {number} zurücknehmen',
+  accountActingWithdrawn: 'Sie haben es zurückgenommen. Niemand kann es mehr nutzen.',
   accountActingOver: 'Auf diese Antwort wartet niemand mehr. Unten sehen Sie den jetzigen Stand.',
   accountActingSince: 'Seit {time}, höchstens bis {until}',
   accountActingFromTo: 'Von {from} bis {to}',
@@ -135,6 +139,7 @@ export const de = {
   accountNewEmail: 'Neue E-Mail-Adresse',
   accountNewPhone: 'Neue Telefonnummer',
   accountAddressSame: 'Das ist die, die Sie haben. Geben Sie eine andere ein.',
+  accountLastOwner: 'Sie sind der letzte Inhaber der Verwaltungskonsole. Machen Sie zuerst jemand anderen zum Inhaber.',
   accountLastWayIn: 'Das ist Ihre einzige Anmeldeart. Fügen Sie zuerst eine andere hinzu.',
   accountPasswordText:
     'Wählen Sie eines, das Sie sonst nirgends benutzen. Auf allen anderen Geräten werden Sie dann abgemeldet.',

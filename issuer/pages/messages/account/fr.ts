@@ -83,6 +83,10 @@ export const fr = {
   accountActingRefuseNamed: 'Refuser la demande portant le numéro {number}',
   accountActingAllowed: 'Vous avez accepté. Vous pouvez y mettre fin ici à tout moment.',
   accountActingRefused: 'Vous avez refusé.',
+  accountActingAllowedSoFar: 'Accepté, pas encore utilisé',
+  accountActingWithdraw: 'Retirer',
+  accountActingWithdrawNamed: 'Retirer l’accord portant le numéro {number}',
+  accountActingWithdrawn: 'Vous l’avez retiré. Plus personne ne peut s’en servir.',
   accountActingOver: 'Plus personne n’attend cette réponse. Vous voyez ci-dessous la situation actuelle.',
   accountActingSince: 'Depuis {time}, au plus jusqu’à {until}',
   accountActingFromTo: 'De {from} à {to}',
@@ -135,6 +139,7 @@ export const fr = {
   accountNewEmail: 'Nouvelle adresse e-mail',
   accountNewPhone: 'Nouveau numéro de téléphone',
   accountAddressSame: 'C’est celle que vous avez. Saisissez-en une autre.',
+  accountLastOwner: 'Vous êtes le dernier propriétaire de la console d’administration. Nommez-en d’abord un autre.',
   accountLastWayIn: 'C’est votre seul moyen de connexion. Ajoutez-en d’abord un autre.',
   accountPasswordText:
     'Choisissez-en un que vous n’utilisez nulle part ailleurs. Vous serez déconnecté de tous les autres appareils.',

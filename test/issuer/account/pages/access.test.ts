@@ -280,3 +280,26 @@ describe('one’s data', () => {
     expect(feed).toHaveLength(1)
   })
 })
+
+test('what the person allowed is shown until somebody acts by it, and taken back without more ado', async () => {
+  const person = await flow.createPerson()
+  await issuer.sql(
+    `INSERT INTO impersonation_requests (id, user_id, creator_id, context, number, reason, expires_at, decision, decided_at)
+     VALUES ($1, $2, $3, '{}', '47', 'A wrong invoice', now() + interval '5 minutes', 'approved', now())`,
+    [`r-${person.id}`, person.id, issuer.bootstrap.id],
+  )
+  const ada = visitAccount(issuer, person)
+  const page = await ada.open('/account/impersonations')
+  expect(textOf(page)).toContain('Allowed, not used yet')
+  expect(textOf(page)).toContain('A wrong invoice')
+  expect(page.text).toContain('Take back what you allowed under the number 47')
+  const done = await ada.browser.submit(page, { choice: 'withdraw' }, { with: 'id' })
+  expect(textOf(done)).toContain('You have taken it back.')
+  expect(textOf(done)).not.toContain('A wrong invoice')
+  expect((await issuer.api('GET', `/impersonation-requests/r-${person.id}`)).body.status).toBe('refused')
+
+  // Another window has not noticed yet.
+  const late = await ada.browser.submit(page, { choice: 'withdraw' }, { with: 'id' })
+  expect(late.status).toBe(400)
+  expect(textOf(late)).toContain('Nobody waits for this answer any more.')
+})

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { registerKeyClient } from '../../../support/client-keys.ts'
 import { createDpopParty } from '../../../support/dpop-party.ts'
@@ -83,6 +84,33 @@ describe('beyond the plan', () => {
       ...{ name: 'A page', type: 'SPA', customClientMetadata: { securityProfile: 'fapi2' } },
     })
     expect(answer).toMatchObject({ status: 400, body: { code: 'guard.invalid_input' } })
+  })
+
+  test('RS256 is refused when it is configured, for ID tokens and for keys, whichever half comes last', async () => {
+    const { issuer } = fapi2
+    const profile = { customClientMetadata: { securityProfile: 'fapi2' } }
+    const rsa = { oidcClientMetadata: { redirectUris: [], idTokenSignedResponseAlg: 'RS256' } }
+    const refused = (member: string) => ({
+      status: 422,
+      body: { code: 'application.algorithm_not_of_profile', data: { algorithm: 'RS256', member } },
+    })
+    const idTokens = refused('oidcClientMetadata.idTokenSignedResponseAlg')
+    const application = { name: 'A bank', type: 'Traditional' }
+    expect(await issuer.api('POST', '/applications', { ...application, ...profile, ...rsa })).toMatchObject(idTokens)
+    const make = async (more: object) =>
+      `/applications/${(await issuer.api('POST', '/applications', { ...application, ...more })).body.id}`
+    expect(await issuer.api('PATCH', await make(rsa), profile)).toMatchObject(idTokens)
+    const bank = await make(profile)
+    expect(await issuer.api('PATCH', bank, rsa)).toMatchObject(idTokens)
+    expect((await issuer.api('PATCH', await make(rsa), { name: 'No bank' })).status).toBe(200)
+
+    const jwkOf = (alg?: string) => ({
+      ...generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'jwk' }),
+      ...{ kid: 'a key', ...(alg && { alg }) },
+    })
+    const keys = (alg?: string) => ({ oidcClientMetadata: { jwks: { keys: [jwkOf(alg)] } } })
+    expect(await issuer.api('PATCH', bank, keys('RS256'))).toMatchObject(refused('oidcClientMetadata.jwks'))
+    for (const alg of ['PS256', undefined]) expect((await issuer.api('PATCH', bank, keys(alg))).status).toBe(200)
   })
 
   test('others may name the token endpoint as audience, or the issuer in a list', async () => {

@@ -75,7 +75,15 @@ const profile = { customClientMetadata: { securityProfile: 'fapi2' } }
 const register = async (issuer: TestIssuer, alg: string) => {
   const metadata = { redirectUris: [redirectUri] }
   const client = await registerKeyClient(issuer, { alg, type: 'Traditional', metadata })
-  expect((await issuer.api('PATCH', `/applications/${client.id}`, profile)).status).toBe(200)
+  const { status } = await issuer.api('PATCH', `/applications/${client.id}`, profile)
+  // It is refused here already; the module is about an application that is older than that.
+  if (alg === 'RS256') {
+    expect(status).toBe(422)
+    await issuer.sql('UPDATE applications SET custom_client_metadata = $2 WHERE id = $1', [
+      client.id,
+      JSON.stringify(profile.customClientMetadata),
+    ])
+  } else expect(status).toBe(200)
   return client
 }
 

@@ -235,3 +235,28 @@ test('closing answers those who wait', async () => {
   feed.close()
   expect(await waiting).toMatchObject({ payloads: [], more: false })
 })
+
+test('the events of one entity, in order, also behind many of others', async () => {
+  const wanted = await record(userUpdated('ada'), userUpdated('bob'), userUpdated('ada'))
+  for (let count = 0; count < 30; count++) await record(userUpdated(`other${count}`))
+  const [last] = await record(userUpdated('ada'))
+  const ids = [wanted[0]!.id, wanted[2]!.id, last!.id]
+
+  const all = await pull('?entity=user:ada')
+  expect(all.events.map(({ id, version }) => [id, version])).toEqual(ids.map((id, index) => [id, index + 1]))
+  const first = await pull('?entity=user:ada&limit=2')
+  expect(first).toMatchObject({ events: [{ id: ids[0] }, { id: ids[1] }], more: true })
+  expect((await pull(`?entity=user:ada&after=${first.cursor}`)).events.map(({ id }) => id)).toEqual([ids[2]])
+  // Of another kind it is another entity.
+  expect((await pull('?entity=role:ada')).events).toEqual([])
+  expect((await pull('?entity=user:ada&types=Role.*')).events).toEqual([])
+  // An id may hold anything.
+  expect((await pull(`?entity=${encodeURIComponent('user:ada:x')}`)).events).toEqual([])
+  for (const refused of ['ada', 'user:', 'nobody:ada', ':ada', 'user'])
+    expect((await issuer.api('GET', `/events?entity=${refused}`)).status).toBe(400)
+
+  const waiting = pull(`?entity=user:ada&after=${all.cursor}&wait=30`)
+  await record(userUpdated('bob'))
+  const [next] = await record(userUpdated('ada'))
+  expect((await waiting).events.map(({ id }) => id)).toEqual([next!.id])
+})

@@ -64,13 +64,19 @@ test('roles of those who join are roles of users, and those that exist', async (
 test('enterprise connectors are kept as long as they are there', async () => {
   const { id } = await make.organization()
   const path = `/organizations/${id}/jit/sso-connectors`
-  const connector = async (connectorName: string): Promise<string> =>
-    (await api.expect(200, 'POST', '/sso-connectors', { providerName: 'OIDC', connectorName })).id
+  const connector = async (connectorName: string): Promise<string> => {
+    const domains = [`${connectorName}.example`]
+    return (await api.expect(200, 'POST', '/sso-connectors', { providerName: 'OIDC', connectorName, domains })).id
+  }
   const [one, two, three] = [await connector('one'), await connector('two'), await connector('three')]
   await api.expect(201, 'POST', path, { ssoConnectorIds: [one, two] })
   await api.expect(204, 'PUT', path, { ssoConnectorIds: [two, three] })
   const kept = async () => (await api.expect(200, 'GET', path)).map((row: { id: string }) => row.id)
   expect(await kept()).toEqual([two, three])
+  const [shown] = await api.expect(200, 'GET', path)
+  const { name: _name, providerType: _type, ...connectorTwo } = await api.expect(200, 'GET', `/sso-connectors/${two}`)
+  expect(connectorTwo).toMatchObject({ connectorName: 'two', domains: ['two.example'] })
+  expect(shown).toEqual({ ...connectorTwo, config: {} })
   await api.expect(204, 'DELETE', `${path}/${two}`)
   expect(await refusalOf('DELETE', `${path}/${two}`)).toEqual([404, 'entity.not_found'])
   await api.expect(204, 'DELETE', `/sso-connectors/${three}`)

@@ -1,7 +1,7 @@
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { authorize } from '../../../support/authorizations.ts'
-import { startTestIssuer, type TestIssuer } from '../../../support/issuer.ts'
+import { accessTokenType, basic, formOf, request, startTestIssuer, type TestIssuer } from '../../../support/issuer.ts'
 import type { TestApplication } from '../../../support/issuer-data.ts'
 
 /** What somebody got by signing in, exchanged for something else (RFC 8693). */
@@ -49,4 +49,38 @@ test('a client that proves who it is may, and the token ends with the same sign-
   expect(answer).toMatchObject({ status: 200, body: { scope: 'delete:everything' } })
   expect(decodeJwt(answer.body.access_token)).toMatchObject({ sid, client_id: web.id })
   expect(decodeJwt(answer.body.access_token)).not.toHaveProperty('acr')
+})
+
+test('with an actor it says who acts, opens no impersonation, and the person ends it with their sign-in', async () => {
+  const actorToken = await issuer.actorToken(web, (await issuer.createUser()).id)
+  const form = {
+    resource: other,
+    scope: 'delete:everything',
+    actor_token: actorToken,
+    actor_token_type: accessTokenType,
+  }
+  const before = await issuer.sql('SELECT id FROM impersonation_sessions')
+  const { body } = await issuer.exchange(web, tokens.jwt, form)
+  const { sub: actor } = decodeJwt(body.access_token)['act'] as { sub: string }
+  expect(decodeJwt(body.access_token)).toMatchObject({ sid, act: { sub: actor } })
+  expect(await issuer.sql('SELECT id FROM impersonation_sessions')).toEqual(before)
+  const [log] = await issuer.sql<{ payload: object }>(
+    `SELECT payload FROM logs WHERE key = 'ExchangeTokenBy.TokenExchange' ORDER BY created_at DESC, id DESC LIMIT 1`,
+  )
+  expect(log!.payload).toMatchObject({ actorId: actor, sessionId: sid })
+
+  const isActive = async () => {
+    const headers = { authorization: basic(web) }
+    const answer = await request(`${issuer.url}/oidc/token/introspection`, {
+      method: 'POST',
+      headers,
+      body: formOf({ token: body.access_token }),
+    })
+    return answer.body.active
+  }
+  expect(await isActive()).toBe(true)
+  const { sub } = decodeJwt(body.access_token)
+  expect((await issuer.api('DELETE', `/users/${sub}/grants/${sid}`)).status).toBe(204)
+  expect(await isActive()).toBe(false)
+  expect((await issuer.exchange(web, tokens.jwt, form)).body.error).toBe('invalid_grant')
 })

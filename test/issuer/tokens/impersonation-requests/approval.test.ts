@@ -65,6 +65,7 @@ test('nothing is minted before the customer agrees; then one token, within the l
     application: { id: issuer.bootstrap.id, name: expect.any(String) },
     ...{ resource: null, scopes: ['read:orders', 'write:orders'] },
     ...{ createdAt: expect.any(Number), expiresAt: answer.expiresAt, decidedAt: null, readOnly: false, maxTtl: null },
+    canBeWithdrawn: false,
   })
   expect((await customer.approve({ requestId, ...answer }, { readOnly: true, maxTtl: 900 })).status).toBe(204)
   expect((await issuer.api('GET', `/impersonation-requests/${requestId}`)).body).toMatchObject({
@@ -193,6 +194,50 @@ describe('the customer', () => {
     ])
   })
 
+  test('takes an approval back until somebody acts by it, also when its subject token is already minted', async () => {
+    const customer = await asked.customer()
+    const [unused, minted, acted] = [await pending(customer), await pending(customer), await pending(customer)]
+    const refuse = ({ requestId }: { requestId: string }) =>
+      customer.account('POST', `/my-account/impersonation-requests/${requestId}/refuse`)
+    const withdrawable = async () =>
+      (await customer.account('GET', '/my-account/impersonation-requests')).body
+        .filter(({ canBeWithdrawn }: { canBeWithdrawn: boolean }) => canBeWithdrawn)
+        .map(({ id }: { id: string }) => id)
+        .toSorted()
+    for (const request of [unused, minted, acted]) expect((await customer.approve(request)).status).toBe(204)
+    const token = (await asked.mint({ requestId: minted.requestId })).body.subjectToken
+    const used = (await asked.mint({ requestId: acted.requestId })).body.subjectToken
+    expect((await asked.exchange(used)).status).toBe(200)
+    expect(await withdrawable()).toEqual([unused.requestId, minted.requestId].toSorted())
+
+    expect([(await refuse(unused)).status, (await refuse(minted)).status]).toEqual([204, 204])
+    expect(await refuse(acted)).toMatchObject(conflict('request_not_pending', 'used'))
+    expect(await refuse(unused)).toMatchObject(conflict('request_not_pending', 'refused'))
+    expect(await withdrawable()).toEqual([])
+    expect(await asked.mint({ requestId: unused.requestId })).toMatchObject(conflict('request_not_approved', 'refused'))
+    expect(await asked.exchange(token)).toMatchObject({ status: 400, body: { error: 'invalid_grant' } })
+    expect(await statusOf(minted.requestId)).toBe('refused')
+    expect((await eventsOf(minted.requestId)).map(({ event }) => event)).toEqual([
+      'Impersonation.Requested',
+      'Impersonation.Approved',
+      'Impersonation.Refused',
+    ])
+    expect(
+      await asked.issuer.sql('SELECT FROM impersonation_sessions WHERE subject_id = $1', [customer.id]),
+    ).toHaveLength(1)
+  })
+
+  test('takes no approval back that has expired, and none of somebody else', async () => {
+    const [customer, stranger] = [await asked.customer(), await asked.customer()]
+    const request = await pending(customer)
+    await customer.approve(request)
+    const path = `/my-account/impersonation-requests/${request.requestId}/refuse`
+    expect(await stranger.account('POST', path)).toMatchObject({ status: 404 })
+    expect(await statusOf(request.requestId)).toBe('approved')
+    await expire(request.requestId)
+    expect(await customer.account('POST', path)).toMatchObject(conflict('request_not_pending', 'expired'))
+  })
+
   test('sees who acts and who did, and ends it at once; again changes nothing', async () => {
     const { issuer } = asked
     const [customer, staff] = [await asked.customer({ isProtected: false }), await asked.staff()]
@@ -233,19 +278,27 @@ describe('the customer', () => {
   })
 })
 
-test('of parallel decisions one stands, and of parallel uses one gets the token', async () => {
+test('of parallel approvals one stands, a refusal stands whenever it comes, and of parallel uses one gets the token', async () => {
   const customer = await asked.customer()
   const request = await pending(customer)
   const verifications = await Promise.all([customer.verify(), customer.verify(), customer.verify()])
   const path = `/my-account/impersonation-requests/${request.requestId}`
-  const decisions = await Promise.all([
+  const [refusal, ...approvals] = await Promise.all([
+    customer.account('POST', `${path}/refuse`),
     ...verifications.map((verification) =>
       customer.account('POST', `${path}/approve`, { number: request.number }, { verification }),
     ),
-    customer.account('POST', `${path}/refuse`),
   ])
-  expect(decisions.map(({ status }) => status).toSorted()).toEqual([204, 409, 409, 409])
-  expect(await eventsOf(request.requestId)).toHaveLength(2)
+  expect(refusal.status).toBe(204)
+  const approved = approvals.filter(({ status }) => status === 204)
+  expect(approved.length).toBeLessThanOrEqual(1)
+  expect(approvals.filter(({ status }) => status === 409)).toHaveLength(3 - approved.length)
+  expect(await statusOf(request.requestId)).toBe('refused')
+  expect((await eventsOf(request.requestId)).map(({ event }) => event)).toEqual([
+    'Impersonation.Requested',
+    ...approved.map(() => 'Impersonation.Approved'),
+    'Impersonation.Refused',
+  ])
 
   const another = await pending(customer)
   await customer.approve(another)
@@ -253,6 +306,36 @@ test('of parallel decisions one stands, and of parallel uses one gets the token'
     Array.from({ length: 10 }, (_, index) => asked.mint({ requestId: another.requestId }, { instance: index % 2 })),
   )
   expect(uses.map(({ status }) => status).toSorted()).toEqual([201, ...Array(9).fill(409)])
+})
+
+test('of withdrawal and use at once exactly one stands', async () => {
+  const outcomes = Array.from({ length: 8 }, async (_, index) => {
+    const customer = await asked.customer()
+    const [unused, minted] = [await pending(customer), await pending(customer)]
+    await customer.approve(unused)
+    await customer.approve(minted)
+    const { subjectToken } = (await asked.mint({ requestId: minted.requestId })).body
+    const refuse = ({ requestId }: { requestId: string }) =>
+      customer.account('POST', `/my-account/impersonation-requests/${requestId}/refuse`)
+
+    const [withdrawn, used] = await Promise.all([
+      refuse(unused),
+      asked.mint({ requestId: unused.requestId }, { instance: index % 2 }),
+    ])
+    expect([withdrawn.status, used.status]).toEqual(used.status === 201 ? [expect.any(Number), 201] : [204, 409])
+    // What was minted before it was taken back is gone with it.
+    if (used.status === 201 && withdrawn.status === 204)
+      expect((await asked.exchange(used.body.subjectToken)).status).toBe(400)
+
+    const [refused, exchanged] = await Promise.all([refuse(minted), asked.exchange(subjectToken)])
+    expect([refused.status, exchanged.status]).toEqual(exchanged.status === 200 ? [409, 200] : [204, 400])
+    const sessions = await asked.issuer.sql('SELECT FROM impersonation_sessions WHERE approval_id = $1', [
+      minted.requestId,
+    ])
+    expect(sessions).toHaveLength(exchanged.status === 200 ? 1 : 0)
+    expect(await statusOf(minted.requestId)).toBe(exchanged.status === 200 ? 'used' : 'refused')
+  })
+  await Promise.all(outcomes)
 })
 
 test('a customer is asked three times within an hour and no more, whoever asks and however fast', async () => {

@@ -191,7 +191,7 @@ test('ending a session: 204, one event, one revocation, one audit row; again: 20
   expect(eventTypes.get('Impersonation.Ended')!.data.safeParse(payload.data).success).toBe(true)
   expect(await issuer.sql(`SELECT kind FROM revocations WHERE value = $1`, [id])).toEqual([{ kind: 'sid' }])
   const audit = await issuer.sql(
-    `SELECT payload FROM logs WHERE key = 'Management.endImpersonation' AND payload->'params'->>'id' = $1`,
+    `SELECT payload FROM logs WHERE key = 'Management.endImpersonation' AND payload->'params'->>'id' = $1 ORDER BY created_at`,
     [id],
   )
   expect(audit[0]).toMatchObject({ payload: { events: [{ type: 'Impersonation.Ended' }] } })

@@ -112,10 +112,12 @@ test('nobody mints without a management token that allows it', async () => {
 })
 
 test('minting leaves an audit row without the token', async () => {
-  const before = await issuer.sql(`SELECT id FROM logs WHERE key = 'Management.createSubjectToken'`)
+  const before = await issuer.sql(
+    `SELECT id FROM logs WHERE key = 'Management.createSubjectToken' AND result = 'Success'`,
+  )
   const { body } = await mint({ userId: user.id, ticket: 'T-3' })
   const rows = await issuer.sql(
-    `SELECT row_to_json(l)::text AS text FROM logs l WHERE key = 'Management.createSubjectToken'`,
+    `SELECT row_to_json(l)::text AS text FROM logs l WHERE key = 'Management.createSubjectToken' AND result = 'Success'`,
   )
   expect(rows).toHaveLength(before.length + 1)
   expect(JSON.stringify(rows)).not.toContain(body.subjectToken)

@@ -4,5 +4,5 @@
  * PKCE, and gets only tokens that are bound to a key.
  */
 
-/** §5.4.1, RFC 9864: of client assertions and DPoP proofs. */
+/** §5.4.1, RFC 9864: of client assertions, DPoP proofs and ID tokens. */
 export const fapi2Algorithms: readonly string[] = ['PS256', 'ES256', 'EdDSA', 'Ed25519']
