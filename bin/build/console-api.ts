@@ -42,6 +42,7 @@ const dependencies: RouteDependencies = {
   logger: anything,
   messageConfig: anything,
   mutate: anything,
+  notices: anything,
   notifyOwner: anything,
   now: anything,
   passwords: anything,

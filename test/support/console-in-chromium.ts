@@ -60,6 +60,8 @@ export const startConsoleInChromium = async (): Promise<ConsoleInChromium> => {
       await page.locator('h1').waitFor()
       for (const colorScheme of ['light', 'dark'] as const) {
         await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+        // Colours are those of the theme when nothing moves any more.
+        await page.evaluate('Promise.allSettled(document.getAnimations().map(({ finished }) => finished))')
         expect(await accessibilityProblems(page), `${page.url()} ${colorScheme}`).toEqual([])
       }
       expect(wrong).toEqual([])

@@ -8,8 +8,12 @@ import { type CodeFlow, createCodeFlow, type Person } from './code-flow.ts'
 import { type Answer, startTestIssuer, type TestIssuer, type TestIssuerOptions } from './issuer.ts'
 
 export const consoleShell =
-  '<!doctype html><title>Console</title><script type="module" src="/console/assets/main-1.js">'
-export const consoleScript = `// ${'the console '.repeat(50)}`
+  '<!doctype html><title>Console</title><link rel="icon" href="data:,"><script type="module" src="/console/assets/main-1.js"></script>'
+/** It shows in the title whom it is used by. */
+export const consoleScript = `// ${'the console '.repeat(50)}
+const answer = await fetch('/console/session')
+document.title = answer.ok ? (await answer.json()).user.id : 'signed out'
+`
 
 /** An issuer with the console on it, without its pages: a shell and a script stand for them. */
 export interface TestConsole {

@@ -37,7 +37,8 @@ export const useChange = <Id extends OperationId>(id: Id) => {
       const answer = await call(id, input, { ifMatch })
       return answer.body
     },
-    onSuccess: () => client.invalidateQueries(),
+    // Not waited for: whoever deletes something has left its page by then.
+    onSuccess: () => void client.invalidateQueries(),
     onError: (error) => {
       if (isProblem(error, 'console.step_up_required')) signInAgain({ stepUp: true })
     },

@@ -22,17 +22,18 @@ export interface ButtonProps {
 }
 
 /** A button; where it may not be used it says why, and can still be reached by the keyboard. */
-export const Button = ({ children, icon, kind = 'quiet', label, onPress, ...rest }: ButtonProps) => {
+export const Button = ({ children, icon, kind = 'quiet', label, isPending, onPress, ...rest }: ButtonProps) => {
   const refusal = useContext(RefusalContext)
   const button = (
     <AriaButton
       {...rest}
-      type={refusal ? 'button' : (rest.type ?? 'button')}
+      type={refusal || isPending ? 'button' : (rest.type ?? 'button')}
       className={`${style.button} ${style[kind]} ${children ? '' : style.square}`}
       {...(label && { 'aria-label': label })}
       {...(refusal && { 'aria-disabled': true, 'data-refused': '' })}
+      {...(isPending && { 'aria-disabled': true, 'data-pending': '' })}
       onPress={() => {
-        if (!refusal) onPress?.()
+        if (!refusal && !isPending) onPress?.()
       }}
     >
       {icon && <Icon name={icon} size={16} />}

@@ -51,7 +51,7 @@ export const CreateForm = <Id extends OperationId>(props: CreateFormProps<Id>) =
         submit()
       }}
     >
-      <ProblemNotice error={create.error} />
+      <ProblemNotice error={create.error} fields={fields} />
       {children}
       <Fields
         fields={fields}

@@ -93,7 +93,11 @@ const AllowedForm = <Id extends OperationId>(props: EntityFormProps<Id>) => {
       {isUnsaved && (
         <SaveBar>
           {wasKept && <p>You typed this before; it is not saved yet.</p>}
-          {isConflict ? <OtherVersion fields={others} record={record} /> : <ProblemNotice error={change.error} />}
+          {isConflict ? (
+            <OtherVersion fields={others} record={record} />
+          ) : (
+            <ProblemNotice error={change.error} fields={fields} />
+          )}
           <Diff fields={changed} before={record} after={draft} />
           <div className={style.actions}>
             <CopyAsCurl operation={operation} input={input} />

@@ -17,11 +17,24 @@ export const Notice = ({
   </div>
 )
 
-/** What the server refused, and why: sentence, code, and the id by which its operator finds it in the log. */
-export const ProblemNotice = ({ error }: { error: unknown }) => {
+/**
+ * What the server refused, and why: sentence, code, and the id by which its operator finds it in the log. What it says
+ * of members stands at those of `fields`.
+ */
+export const ProblemNotice = ({ error, fields = [] }: { error: unknown; fields?: readonly { path: string }[] }) => {
   if (!error) return null
   const problem: Problem | undefined = isProblem(error) ? error : undefined
-  const detail = problem ? problem.detail : error instanceof Error ? error.message : String(error)
+  const isAtFields =
+    problem !== undefined &&
+    problem.issues.length > 0 &&
+    problem.issues.every((issue) => fields.some(({ path }) => `${issue.path}.`.startsWith(`${path}.`)))
+  const detail = isAtFields
+    ? 'The fields say what is wrong.'
+    : problem
+      ? problem.detail
+      : error instanceof Error
+        ? error.message
+        : String(error)
   return (
     <div role="alert">
       <Notice kind="bad">

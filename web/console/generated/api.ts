@@ -32,9 +32,9 @@ export interface Calls {
   /** Deletes a user. */
   deleteUser: {
     params: { "userId": string }
-    query: {  }
+    query: { "dryRun"?: ("true") | ("false") }
     body: undefined
-    answer: undefined
+    answer: { "counts": Record<string, number>; "events": Record<string, number>; "hooks": number } | undefined
   }
   /** Reads the custom data of a user. */
   getUserCustomData: {
@@ -277,9 +277,9 @@ export interface Calls {
   /** Deletes an API resource and its permissions. */
   deleteResource: {
     params: { "id": string }
-    query: {  }
+    query: { "dryRun"?: ("true") | ("false") }
     body: undefined
-    answer: undefined
+    answer: { "counts": Record<string, number>; "events": Record<string, number>; "hooks": number } | undefined
   }
   /** Makes an API resource the default one, instead of another, or no longer. */
   setDefaultResource: {
@@ -312,9 +312,9 @@ export interface Calls {
   /** Deletes a permission; roles lose it. */
   deleteScope: {
     params: { "resourceId": string; "scopeId": string }
-    query: {  }
+    query: { "dryRun"?: ("true") | ("false") }
     body: undefined
-    answer: undefined
+    answer: { "counts": Record<string, number>; "events": Record<string, number>; "hooks": number } | undefined
   }
   /** Lists roles, newest first, with how many hold each. */
   listRoles: {
@@ -347,9 +347,9 @@ export interface Calls {
   /** Deletes a role; those who have it lose it. */
   deleteRole: {
     params: { "id": string }
-    query: {  }
+    query: { "dryRun"?: ("true") | ("false") }
     body: undefined
-    answer: undefined
+    answer: { "counts": Record<string, number>; "events": Record<string, number>; "hooks": number } | undefined
   }
   /** Lists the permissions that a role carries, each with its API resource. */
   listRoleScopes: {
@@ -403,9 +403,9 @@ export interface Calls {
   /** Deletes an application and its secrets. */
   deleteApplication: {
     params: { "id": string }
-    query: {  }
+    query: { "dryRun"?: ("true") | ("false") }
     body: undefined
-    answer: undefined
+    answer: { "counts": Record<string, number>; "events": Record<string, number>; "hooks": number } | undefined
   }
   /** Merges the body into the custom data of an application, at the first level. */
   updateApplicationCustomData: {
@@ -620,9 +620,9 @@ export interface Calls {
   /** Deletes an organization; its users and applications remain. */
   deleteOrganization: {
     params: { "id": string }
-    query: {  }
+    query: { "dryRun"?: ("true") | ("false") }
     body: undefined
-    answer: undefined
+    answer: { "counts": Record<string, number>; "events": Record<string, number>; "hooks": number } | undefined
   }
   /** Lists the users that belong to an organization, with their roles there; the last joined first. */
   listOrganizationUsers: {
@@ -809,9 +809,9 @@ export interface Calls {
   /** Deletes a role inside organizations; those who have it lose it. */
   deleteOrganizationRole: {
     params: { "id": string }
-    query: {  }
+    query: { "dryRun"?: ("true") | ("false") }
     body: undefined
-    answer: undefined
+    answer: { "counts": Record<string, number>; "events": Record<string, number>; "hooks": number } | undefined
   }
   /** Lists the permissions inside organizations that a role carries. */
   listOrganizationRoleScopes: {
@@ -900,14 +900,14 @@ export interface Calls {
   /** Deletes a permission inside organizations; roles no longer carry it. */
   deleteOrganizationScope: {
     params: { "id": string }
-    query: {  }
+    query: { "dryRun"?: ("true") | ("false") }
     body: undefined
-    answer: undefined
+    answer: { "counts": Record<string, number>; "events": Record<string, number>; "hooks": number } | undefined
   }
   /** Lists the audit trail, newest first. */
   listLogs: {
     params: {  }
-    query: { "userId"?: string; "applicationId"?: string; "logKey"?: string; "start_time"?: string; "end_time"?: string; "enableCap"?: string; "page"?: number; "page_size"?: number }
+    query: { "userId"?: string; "applicationId"?: string; "sessionId"?: string; "logKey"?: string; "start_time"?: string; "end_time"?: string; "enableCap"?: string; "page"?: number; "page_size"?: number }
     body: undefined
     answer: ($Log)[]
   }
@@ -917,6 +917,13 @@ export interface Calls {
     query: {  }
     body: undefined
     answer: $Log
+  }
+  /** Searches users, applications, roles, API resources, organizations and hooks at once, by text or id. */
+  search: {
+    params: {  }
+    query: { "q": string; "limit"?: string }
+    body: undefined
+    answer: { "results": ({ "kind": ("user") | ("application") | ("role") | ("resource") | ("organization") | ("hook"); "id": string; "name": (string) | (null); "detail": (string) | (null); "isExact": boolean })[]; "kinds": (("user") | ("application") | ("role") | ("resource") | ("organization") | ("hook"))[] }
   }
   /** Get a short-lived, single-use token for a user, to be exchanged for an access token that represents that user; 202 when they are asked first */
   createSubjectToken: {
@@ -960,12 +967,12 @@ export interface Calls {
     body: undefined
     answer: undefined
   }
-  /** Lists hooks, newest first. */
+  /** Lists hooks, newest first; their signing keys to holders of hooks or all. */
   listHooks: {
     params: {  }
     query: { "includeExecutionStats"?: string; "page"?: number; "page_size"?: number }
     body: undefined
-    answer: ({ "tenantId": "default"; "id": string; "name": string; "event": (string) | (null); "events": (string)[]; "config": { "url": string; "headers"?: Record<string, string>; "retries"?: number; "rateLimit"?: number }; "organizationIds": ((string)[]) | (null); "signingKey": string; "webhookSecret": string; "enabled": boolean; "disabledReason": (string) | (null); "createdAt": number; "executionStats"?: { "successCount": number; "requestCount": number } })[]
+    answer: ({ "tenantId": "default"; "id": string; "name": string; "event": (string) | (null); "events": (string)[]; "config": { "url": string; "headers"?: Record<string, string>; "retries"?: number; "rateLimit"?: number }; "organizationIds": ((string)[]) | (null); "signingKey"?: string; "webhookSecret"?: string; "enabled": boolean; "disabledReason": (string) | (null); "createdAt": number; "executionStats"?: { "successCount": number; "requestCount": number } })[]
   }
   /** Creates a hook and its signing key. */
   createHook: {
@@ -974,12 +981,12 @@ export interface Calls {
     body: $CreateHookBody
     answer: $Hook
   }
-  /** Reads a hook. */
+  /** Reads a hook; its signing key to holders of hooks or all. */
   getHook: {
     params: { "id": string }
     query: { "includeExecutionStats"?: string }
     body: undefined
-    answer: { "tenantId": "default"; "id": string; "name": string; "event": (string) | (null); "events": (string)[]; "config": { "url": string; "headers"?: Record<string, string>; "retries"?: number; "rateLimit"?: number }; "organizationIds": ((string)[]) | (null); "signingKey": string; "webhookSecret": string; "enabled": boolean; "disabledReason": (string) | (null); "createdAt": number; "executionStats"?: { "successCount": number; "requestCount": number } }
+    answer: { "tenantId": "default"; "id": string; "name": string; "event": (string) | (null); "events": (string)[]; "config": { "url": string; "headers"?: Record<string, string>; "retries"?: number; "rateLimit"?: number }; "organizationIds": ((string)[]) | (null); "signingKey"?: string; "webhookSecret"?: string; "enabled": boolean; "disabledReason": (string) | (null); "createdAt": number; "executionStats"?: { "successCount": number; "requestCount": number } }
   }
   /** Changes a hook; `config` is replaced as a whole. Enabling it delivers what was held meanwhile. */
   updateHook: {
@@ -991,9 +998,16 @@ export interface Calls {
   /** Deletes a hook; what is still to be delivered to it is cancelled. */
   deleteHook: {
     params: { "id": string }
+    query: { "dryRun"?: ("true") | ("false") }
+    body: undefined
+    answer: { "counts": Record<string, number>; "events": Record<string, number>; "hooks": number } | undefined
+  }
+  /** Shows the signing key of a hook, which leaves a row in the audit trail. */
+  getHookSigningKey: {
+    params: { "id": string }
     query: {  }
     body: undefined
-    answer: undefined
+    answer: { "signingKey": string; "webhookSecret": string }
   }
   /** Replaces the signing key; the old one signs along for a while. */
   replaceHookSigningKey: {
@@ -1051,6 +1065,20 @@ export interface Calls {
     body: undefined
     answer: ($HookLog)[]
   }
+  /** Lists what waits to be delivered to a hook, by entity, the longest waiting first. */
+  listHookLanes: {
+    params: { "id": string }
+    query: { "page"?: number; "page_size"?: number }
+    body: undefined
+    answer: ($HookLane)[]
+  }
+  /** Says whether deliveries to a hook succeed, since when, and what its circuit breaker does. */
+  getHookHealth: {
+    params: { "id": string }
+    query: {  }
+    body: undefined
+    answer: $HookHealth
+  }
   /** Sends again what matches: everything since a time, some types or states, one entity; or only counts it. */
   createHookReplay: {
     params: { "id": string }
@@ -1089,9 +1117,16 @@ export interface Calls {
   /** Reads the events of the last 14 days in order, from a cursor on; waits for the next when asked to. */
   readEvents: {
     params: {  }
-    query: { "after"?: string; "since"?: string; "types"?: string; "organizationIds"?: string; "limit"?: string; "wait"?: string }
+    query: { "after"?: string; "since"?: string; "types"?: string; "organizationIds"?: string; "entity"?: string; "limit"?: string; "wait"?: string }
     body: undefined
     answer: { "events": ({ "id": string; "event": string; "version": number; "createdAt": string; "data": unknown })[]; "cursor": string; "more": boolean }
+  }
+  /** Tells what changes as it happens, as server-sent events: changes, sessions, outcomes of deliveries. */
+  streamNotices: {
+    params: {  }
+    query: {  }
+    body: undefined
+    answer: ({ "id": string; "type": string; "entity": { "kind": string; "id": string }; "version": number; "organizationId": (string) | (null); "correlationId": string; "createdAt": string }) | ({ "hookId": string; "succeeded": number; "failed": number }) | ({ "reason"?: string })
   }
   /** Lists the scripts that add claims to access tokens. */
   listClaimsScripts: {
@@ -1266,7 +1301,7 @@ export interface Calls {
     params: { "id": string }
     query: { "page"?: number; "page_size"?: number }
     body: undefined
-    answer: ({ "tenantId": "default"; "id": string })[]
+    answer: ({ "tenantId": "default"; "id": string; "providerName": string; "connectorName": string; "config": {  }; "domains": (string)[]; "branding": Record<string, unknown>; "syncProfile": boolean; "enableTokenStorage": false; "createdAt": number })[]
   }
   /** Lets people who sign in by these enterprise connectors join the organization. */
   addOrganizationJitSsoConnectors: {
@@ -1425,9 +1460,9 @@ export interface Calls {
   /** Deletes a connector. */
   deleteConnector: {
     params: { "id": string }
-    query: {  }
+    query: { "dryRun"?: ("true") | ("false") }
     body: undefined
-    answer: undefined
+    answer: { "counts": Record<string, number>; "events": Record<string, number>; "hooks": number } | undefined
   }
   /** Begins a sign-in at a social connector, whose answer links a user (`POST /users/{userId}/identities`). */
   createConnectorAuthorizationUri: {
@@ -1481,9 +1516,9 @@ export interface Calls {
   /** Deletes an enterprise connector, with the identities of its people. */
   deleteSsoConnector: {
     params: { "id": string }
-    query: {  }
+    query: { "dryRun"?: ("true") | ("false") }
     body: undefined
-    answer: undefined
+    answer: { "counts": Record<string, number>; "events": Record<string, number>; "hooks": number } | undefined
   }
   /** Links a user to the account that a social connector tells of in its answer. */
   createUserIdentity: {
@@ -1671,6 +1706,10 @@ export type $Delivery = { "id": string; "hookId": string; "eventId": string; "ev
 export type $DeliveryAttempt = { "id": string; "at": number; "durationMs": number; "succeeded": boolean; "requestHeaders": Record<string, string>; "status": (number) | (null); "responseHeaders": (Record<string, string>) | (null); "responseBody": (string) | (null); "error": (string) | (null); "address": (string) | (null) }
 
 export type $HookLog = { "tenantId": "default"; "id": string; "key": string; "payload": Record<string, unknown>; "createdAt": number }
+
+export type $HookLane = { "entity": { "kind": string; "id": string }; "head": { "deliveryId": string; "event": string; "version": number; "attempts": number; "lastStatus": (number) | (null); "lastError": (string) | (null); "isSending": boolean; "since": number; "nextAttemptAt": number }; "behind": number }
+
+export type $HookHealth = { "state": ("idle") | ("succeeding") | ("failing") | ("open") | ("paused") | ("disabled"); "since": (number) | (null); "failures": number; "failingSince": (number) | (null); "circuit": { "isOpen": boolean; "since": (number) | (null); "nextProbeAt": (number) | (null) }; "pausedUntil": (number) | (null); "isCatchingUp": boolean; "disabledReason": (string) | (null); "lastSuccessAt": (number) | (null); "lastFailureAt": (number) | (null) }
 
 export type $CreateHookReplayBody = { "since"?: number; "until"?: number; "events"?: (string)[]; "states"?: (("succeeded") | ("dead") | ("cancelled") | ("missing"))[]; "entity"?: { "kind": string; "id": string }; "organizationIds"?: (string)[]; "dryRun"?: boolean }
 

@@ -41,7 +41,13 @@ export const Palette = ({ pages, onClose }: { pages: readonly ConsolePage[]; onC
       <Modal className={style.modal!}>
         <Dialog className={style.dialog!} aria-label="Search everything">
           <Autocomplete inputValue={text} onInputChange={setText}>
-            <SearchField className={style.field!} aria-label="A page, a name, an address or an id" autoFocus>
+            <SearchField
+              className={style.field!}
+              aria-label="A page, a name, an address or an id"
+              autoFocus
+              // It would only empty the field at first.
+              onKeyDown={(event) => event.key === 'Escape' && onClose()}
+            >
               <Icon name="search" />
               <Input placeholder="A page, a name, an address or an id" />
               <kbd>Esc</kbd>
