@@ -7,6 +7,7 @@ export interface LogFilter {
   applicationId?: string | undefined
   sessionId?: string | undefined
   logKey?: string | undefined
+  result?: 'Success' | 'Error' | undefined
   start_time?: Date | undefined
   end_time?: Date | undefined
   enableCap: boolean
@@ -21,7 +22,7 @@ export const findLog = (knex: Knex, id: string): Promise<LogRow | undefined> =>
 /** Newest first. `isCapped` says that there are more than `total`. */
 export const listLogs = async (
   knex: Knex,
-  { userId, applicationId, sessionId, logKey, start_time, end_time, enableCap }: LogFilter,
+  { userId, applicationId, sessionId, logKey, result, start_time, end_time, enableCap }: LogFilter,
   page: Page,
 ): Promise<{ rows: LogRow[]; total: number; isCapped: boolean }> => {
   const query = knex('logs')
@@ -29,6 +30,7 @@ export const listLogs = async (
   if (applicationId !== undefined) query.where({ application_id: applicationId })
   if (sessionId !== undefined) query.where({ session_id: sessionId })
   if (logKey !== undefined) query.where({ key: logKey })
+  if (result !== undefined) query.where({ result })
   if (start_time !== undefined) query.where('created_at', '>=', start_time)
   if (end_time !== undefined) query.where('created_at', '<=', end_time)
   const counted = query.clone().select('id')
