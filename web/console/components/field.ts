@@ -9,8 +9,8 @@ export interface Field {
   path: string
   label: string
   hint?: ReactNode
-  /** `list`: texts, each in a line of its own. Default `text`. */
-  kind?: 'text' | 'lines' | 'list' | 'number' | 'choice' | 'flag' | 'password'
+  /** `list`: texts, each in a line of its own. `code`: JavaScript. `pairs`: names and secret values. Default `text`. */
+  kind?: 'text' | 'lines' | 'list' | 'number' | 'choice' | 'flag' | 'password' | 'code' | 'pairs'
   options?: Readonly<Record<string, string>>
   isRequired?: boolean
   /** What an empty field is. Default: left out when something is made, null in a change. */
@@ -19,4 +19,13 @@ export interface Field {
   /** For what is read letter by letter. */
   isCode?: boolean
   autoComplete?: string
+  /** Of code: what may follow what stands before a dot. */
+  suggest?(before: string): readonly Suggestion[]
+}
+
+/** A member that code may name. */
+export interface Suggestion {
+  name: string
+  type: string
+  says?: string
 }

@@ -1,8 +1,13 @@
-import { type ReactNode, useContext, useId } from 'react'
+import { lazy, type ReactNode, Suspense, useContext, useId } from 'react'
 import type { Issue } from '../api/problem.ts'
 import { Button, RefusalContext } from './button.tsx'
 import type { Draft, Field } from './field.ts'
 import style from './fields.module.css'
+import { Loading } from './page.tsx'
+import { Pairs } from './pairs.tsx'
+
+/** It weighs more than a page. */
+const CodeEditor = lazy(() => import('./code-editor.tsx'))
 
 interface FieldsProps {
   fields: readonly Field[]
@@ -50,6 +55,7 @@ const FieldRow = ({ field, value, issues, onChange }: FieldRowProps) => {
     readOnly: isRefused,
   }
   const text = value == null ? '' : String(value)
+  const isGroup = kind === 'list' || kind === 'code' || kind === 'pairs'
   const controls: Record<NonNullable<Field['kind']>, () => ReactNode> = {
     text: () => <input {...common} value={text} onChange={(event) => onChange(event.target.value)} />,
     password: () => (
@@ -74,6 +80,14 @@ const FieldRow = ({ field, value, issues, onChange }: FieldRowProps) => {
         ))}
       </select>
     ),
+    code: () => (
+      <Suspense fallback={<Loading lines={8} />}>
+        <CodeEditor {...{ label, value: text, isReadOnly: isRefused, suggest: field.suggest, onChange }} />
+      </Suspense>
+    ),
+    pairs: () => (
+      <Pairs {...{ label, isReadOnly: isRefused, onChange }} values={(value as Record<string, string>) ?? {}} />
+    ),
     flag: () => (
       <input
         {...common}
@@ -87,8 +101,12 @@ const FieldRow = ({ field, value, issues, onChange }: FieldRowProps) => {
     ),
   }
   return (
-    <div className={kind === 'flag' ? style.flag : style.field} role={kind === 'list' ? 'group' : undefined}>
-      {kind === 'list' ? (
+    <div
+      className={kind === 'flag' ? style.flag : style.field}
+      {...(isGroup && { role: 'group', 'aria-label': label })}
+      data-wide={kind === 'code' || undefined}
+    >
+      {isGroup ? (
         <span className={style.label}>{label}</span>
       ) : (
         <label htmlFor={id} className={style.label}>
