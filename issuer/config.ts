@@ -5,6 +5,7 @@ import { type TargetPolicyOptions, webhookTargetSettings } from '../platform/htt
 import { isPlainHttp } from '../platform/http/plain-http.ts'
 import type { Secret } from '../platform/secret.ts'
 import { StartupError } from '../platform/startup-error.ts'
+import { originSetting } from './base/origin-setting.ts'
 import { type RateLimits, rateLimitSettings } from './base/rate-limits/rate-limits.ts'
 import { type CaptchaSettings, captchaEnvironment, captchaSettingsOf } from './captcha/captcha-settings.ts'
 import type { SandboxSettings } from './claims/sandbox/open-sandbox.ts'
@@ -55,11 +56,6 @@ export interface IssuerConfig {
   messages?: MessageConfig | undefined
 }
 
-export const baseUrl = setting
-  .url('http:', 'https:')
-  .refine((url) => new URL(url).pathname === '/' && !/[?#]/.test(url), 'must have no path, query or fragment')
-  .transform((url) => new URL(url).origin)
-
 const subjectTokenTtl = setting
   .duration()
   .refine((ms) => ms >= 1_000 && ms <= 3_600_000 && ms % 1_000 === 0, 'must be between 1s and 1h, in whole seconds')
@@ -73,7 +69,7 @@ const leeway = setting
 const ownSettings = z.object({
   HOST: setting.text().default('127.0.0.1'),
   PORT: setting.port().default(3001),
-  BASE_URL: baseUrl.optional(),
+  BASE_URL: originSetting.optional(),
   /** Default false: `https`, unless the host is this machine. */
   BASE_URL_ALLOW_HTTP: setting.flag().default(false),
   TRUSTED_PROXIES: setting.list().default([]),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { baseUrl } from '../../issuer/config.ts'
+import { originSetting } from '../../issuer/base/origin-setting.ts'
 import { consoleEnvironment } from '../../issuer/console/console-settings.ts'
 import { setting } from '../../platform/config.ts'
 import { natsUrl } from '../../platform/nats/nats-url.ts'
@@ -109,7 +109,7 @@ export const settings = {
     LOG_LEVEL: logLevel.default('warn'),
     SURROGATE_DATA_DIR: setting.text().default('.surrogate'),
     DATABASE_URL: databaseUrl.optional(),
-    BASE_URL: baseUrl.optional(),
+    BASE_URL: originSetting.optional(),
     PORT: setting.port().default(3001),
     ...consoleEnvironment,
   }),

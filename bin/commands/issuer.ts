@@ -5,7 +5,7 @@ import { serve } from '../cli/serve.ts'
 import { settings } from '../cli/settings.ts'
 import { openAdmin } from '../parts/admin.ts'
 import { openBus, openDatabase } from '../parts/database.ts'
-import { openIssuer } from '../parts/issuer.ts'
+import { openIssuer, sayFirstOwner } from '../parts/issuer.ts'
 
 /** `surrogate issuer`: the token issuer and the Management API, on the database of DATABASE_URL. */
 export const issuerCommand = async (args: readonly string[]): Promise<number> => {
@@ -28,6 +28,7 @@ export const issuerCommand = async (args: readonly string[]): Promise<number> =>
     }
     const issuer = await openIssuer(service, { config, database, bus, policy })
     if (issuer.bootstrap) sayOnce(issuer.bootstrap)
+    await sayFirstOwner(database, issuer.consoleUrl)
   })
 }
 

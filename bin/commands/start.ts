@@ -14,7 +14,7 @@ import { followOutbox } from '../messages/outbox-file.ts'
 import { openAdmin } from '../parts/admin.ts'
 import { openBus, openDatabase } from '../parts/database.ts'
 import { openGateway } from '../parts/gateway.ts'
-import { openIssuer } from '../parts/issuer.ts'
+import { openIssuer, sayFirstOwner } from '../parts/issuer.ts'
 import { openRelay } from '../parts/relay.ts'
 import { sayOnce } from './issuer.ts'
 import { outboxIn } from './messages.ts'
@@ -62,13 +62,17 @@ export const startCommand = async (args: readonly string[]): Promise<number> => 
     }
 
     const gatewayFile = own.GATEWAY_CONFIG ?? open?.gatewayFile
-    if (gatewayFile === undefined) return service.logger.warn('GATEWAY_CONFIG is not set: no gateway was started')
+    if (gatewayFile === undefined) {
+      service.logger.warn('GATEWAY_CONFIG is not set: no gateway was started')
+      return sayFirstOwner(database, issuer.consoleUrl)
+    }
     const source = fileSource(gatewayFile, { ...environment, ...open?.environment })
     const gatewayConfig = await source.load()
     const portSetting = gatewayFile === open?.gatewayFile ? 'GATEWAY_PORT' : undefined
     const gateway = await openGateway(service, { config: gatewayConfig, source, opaBin: own.OPA_BIN, portSetting })
     await gateway.ready
     if (open) process.stdout.write(await open.announce({ gatewayUrl: gateway.url, adminUrl: admin.url }))
+    await sayFirstOwner(database, issuer.consoleUrl)
   })
 }
 

@@ -17,8 +17,11 @@ export interface PolicySettings {
   opaBin: string | undefined
 }
 
-/** While nobody owns the console, whoever sees this terminal may. */
-const sayFirstOwner = async ({ query }: Pick<Database, 'query'>, consoleUrl: string | undefined): Promise<void> => {
+/** Once everything runs: while nobody owns the console, whoever sees this terminal may. */
+export const sayFirstOwner = async (
+  { query }: Pick<Database, 'query'>,
+  consoleUrl: string | undefined,
+): Promise<void> => {
   const link = consoleUrl && (await inviteFirstOwner(query, consoleUrl))
   if (link) process.stderr.write(`The console has no owner. This link makes one, once, within 30 minutes:\n  ${link}\n`)
 }
@@ -51,6 +54,5 @@ export const openIssuer = async (
     ...(signInShadow && { signInShadow }),
   })
   lifecycle.onStop('issuer', () => issuer.close())
-  await sayFirstOwner(database, issuer.consoleUrl)
   return issuer
 }

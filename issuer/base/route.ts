@@ -74,8 +74,8 @@ export interface ManagementAccess {
   secret?: boolean
   /**
    * A person must have proven lately who they are (`requireFreshProof`): it shows or replaces a secret, concerns keys,
-   * acts as somebody, or deletes what others hang on. Of a GET it leaves a row in the audit trail. Machines go on as
-   * they did.
+   * acts as somebody, or deletes what others hang on. Machines go on as they did. A GET leaves a row in the audit
+   * trail, whoever calls.
    */
   freshProof?: boolean
 }

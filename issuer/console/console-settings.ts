@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { setting } from '../../platform/config.ts'
+import { originSetting } from '../base/origin-setting.ts'
 
 /** Where the console is: with the issuer, on a port of its own, or nowhere. */
 export interface ConsoleSettings {
@@ -14,11 +15,7 @@ export const consoleDefaults: ConsoleSettings = { isOn: true, port: undefined, u
 
 export const consoleEnvironment = {
   CONSOLE: z.union([z.enum(['off', 'same']), setting.port()], { error: 'must be off, same or a port' }).default('same'),
-  CONSOLE_URL: setting
-    .url('http:', 'https:')
-    .refine((url) => new URL(url).pathname === '/' && !/[?#]/.test(url), 'must have no path, query or fragment')
-    .transform((url) => new URL(url).origin)
-    .optional(),
+  CONSOLE_URL: originSetting.optional(),
 }
 
 export const consoleSettingsOf = ({

@@ -168,7 +168,7 @@ export const createSetupCalls = (dependencies: SetupDependencies): Readonly<Reco
         limits: dependencies.sessionLimits(),
         visitor,
       })
-      await insertAuthorization(own, {
+      const isAuthorized = await insertAuthorization(own, {
         id: newSignInSid(),
         sessionId: session.id,
         userId,
@@ -183,6 +183,7 @@ export const createSetupCalls = (dependencies: SetupDependencies): Readonly<Reco
         codeChallenge: createHash('sha256').update(verifier).digest('base64url'),
         nonce: undefined,
       })
+      if (!isAuthorized) throw new Error('A session that was just made does not count.')
       return {
         setCookie: session.setCookie,
         recoveryCodes: needsRecoveryCodes(experience, credentials)

@@ -157,6 +157,7 @@ export const startManagement = async (): Promise<ManagementTest> => {
     baseUrl,
     clientAddress: createClientAddress(['127.0.0.1']),
     proofs: noProofs,
+    mutate,
     idempotency: createIdempotency({ knex: database.knex, envelope }),
     query: database.query,
     logger,

@@ -108,13 +108,13 @@ export const hooksRoutes = (dependencies: HookDependencies): Route[] => {
       summary: 'Shows the signing key of a hook, which leaves a row in the audit trail.',
       scope: 'hooks',
       secret: true,
+      freshProof: true,
       params,
       status: 200,
       response: hookSigningKey,
       problems: ['entity.not_exists_with_id'],
-      async handle(context) {
-        const { signingKey, webhookSecret } = toHook(await hooks.get(context.params.id))
-        await dependencies.mutate(context, async () => {})
+      async handle({ params: { id } }) {
+        const { signingKey, webhookSecret } = toHook(await hooks.get(id))
         return { body: { signingKey, webhookSecret } }
       },
     }),

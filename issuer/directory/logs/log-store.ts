@@ -1,10 +1,13 @@
 import type { Knex } from 'knex'
+import { consoleClientId } from '../../base/console-roles.ts'
 import type { Page } from '../../base/lists/list-store.ts'
 import type { LogRow } from './log.ts'
 
 export interface LogFilter {
   userId?: string | undefined
   applicationId?: string | undefined
+  /** Who did it, in the console. */
+  personId?: string | undefined
   sessionId?: string | undefined
   logKey?: string | undefined
   result?: 'Success' | 'Error' | undefined
@@ -22,12 +25,14 @@ export const findLog = (knex: Knex, id: string): Promise<LogRow | undefined> =>
 /** Newest first. `isCapped` says that there are more than `total`. */
 export const listLogs = async (
   knex: Knex,
-  { userId, applicationId, sessionId, logKey, result, start_time, end_time, enableCap }: LogFilter,
+  { userId, applicationId, personId, sessionId, logKey, result, start_time, end_time, enableCap }: LogFilter,
   page: Page,
 ): Promise<{ rows: LogRow[]; total: number; isCapped: boolean }> => {
   const query = knex('logs')
   if (userId !== undefined) query.where({ user_id: userId })
   if (applicationId !== undefined) query.where({ application_id: applicationId })
+  if (personId !== undefined)
+    query.where({ application_id: consoleClientId }).whereRaw(`payload->'person'->>'userId' = ?`, [personId])
   if (sessionId !== undefined) query.where({ session_id: sessionId })
   if (logKey !== undefined) query.where({ key: logKey })
   if (result !== undefined) query.where({ result })

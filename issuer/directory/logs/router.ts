@@ -17,6 +17,7 @@ export const logsRoutes = ({ database: { knex } }: ManagementDependencies): Rout
     query: z.object({
       userId: id.optional(),
       applicationId: id.optional(),
+      personId: id.describe('What this person did in the console.').optional(),
       sessionId: id.describe('Changes that an API made because of this session (`Surrogate-Session`).').optional(),
       logKey: z.string().min(1).max(256).optional(),
       result: z.enum(['Success', 'Error']).optional(),

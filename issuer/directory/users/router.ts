@@ -30,13 +30,13 @@ const collisions = [
   'entity.value_too_long',
 ] as const
 
-/** Digests are not for holders of `read`, and leave a row when a person looks at them. */
+/** Digests are not for holders of `read`, and who looks at them leaves a row. */
 const createRequireDigests =
   ({ mutate }: Pick<UserDependencies, 'mutate'>) =>
   async (context: OperationContext): Promise<void> => {
     authorize({ method: 'GET', scope: 'users', secret: true }, context.caller)
     requireFreshProof(context.caller)
-    if (context.caller.person) await mutate(context, async () => {})
+    await mutate(context, async () => {})
   }
 
 export const usersRoutes = (dependencies: UserDependencies): Route[] => {

@@ -77,7 +77,7 @@ test('a call is that of the Management API, with what the person may do, on any 
     ['POST', '/api/users', { username: 'forged' }],
     ['DELETE', `/api/users/${made.body.id}`, undefined],
     ['POST', `/api/users/${auditor.id}/roles`, { roleIds: [consoleRoles.owner.id] }],
-    ['GET', '/api/hooks', undefined],
+    ['GET', '/api/hooks/any/signing-key', undefined],
   ] as const)
     expect([path, await home.call(watching, method, path, body)]).toMatchObject([
       path,
@@ -108,6 +108,27 @@ test('the audit trail names the person', async () => {
       application_id: consoleClientId,
       payload: { subject: owner.id, person: { userId: owner.id, sid: expect.stringMatching(/^ps_/) } },
     },
+  ])
+  // Also where it is about somebody else.
+  const { body: made } = await home.call(browser, 'POST', '/api/users', { username: 'named_too' })
+  const list = async (query: string) =>
+    (await home.issuer.api('GET', `/logs?${query}`)).body.map(({ key }: { key: string }) => key)
+  expect(await list(`personId=${owner.id}`)).toEqual(['Management.createUser', 'Management.createRole'])
+  expect(await list(`userId=${made.id}`)).toEqual(['Management.createUser'])
+})
+
+test('an Idempotency-Key is each person’s own, although all use one application', async () => {
+  const owners = [await home.createMember('owner'), await home.createMember('owner')]
+  const answers = []
+  for (const owner of owners) {
+    const browser = await home.browserOf(owner)
+    const body = { name: 'One key', description: 'x' }
+    const again = () => home.call(browser, 'POST', '/api/roles', body, { headers: { 'idempotency-key': 'one-key' } })
+    answers.push([(await again()).status, (await again()).headers.get('idempotent-replayed')])
+  }
+  expect(answers).toEqual([
+    [200, 'true'],
+    [422, 'true'],
   ])
 })
 

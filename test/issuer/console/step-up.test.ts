@@ -126,7 +126,14 @@ test('these are all that need one', async () => {
     ...['createUserMfaVerification', 'deleteApplication', 'deleteApplicationSecret', 'deleteClaimsScript'],
     ...['deleteConnector', 'deleteCookieKey', 'deleteHook', 'deleteIdTokenKey', 'deleteOrganization'],
     ...['deleteOrganizationRole', 'deleteOrganizationScope', 'deleteResource', 'deleteRole', 'deleteScope'],
-    ...['deleteSigningKey', 'deleteSsoConnector', 'deleteUser', 'getClaimsScript', 'listClaimsScripts'],
+    ...[
+      'deleteSigningKey',
+      'deleteSsoConnector',
+      'deleteUser',
+      'getClaimsScript',
+      'getHookSigningKey',
+      'listClaimsScripts',
+    ],
     ...['purgeHookDeadLetters', 'putClaimsScript', 'replaceHookSigningKey', 'rotateIdTokenKeys'],
     ...['rotateSigningKeys', 'testClaimsScript', 'updateClaimsScript', 'updateUserPassword'],
   ])

@@ -26,7 +26,8 @@ const Audit = () => (
       link={({ id }) => `/audit/${id}`}
       filters={[
         { kind: 'text', name: 'logKey', label: 'What: its whole key', suggestions: keys },
-        { kind: 'text', name: 'userId', label: 'Who: id of a user' },
+        { kind: 'text', name: 'personId', label: 'Who, in the console: id' },
+        { kind: 'text', name: 'userId', label: 'About: id of a user' },
         { kind: 'text', name: 'applicationId', label: 'Through: id of a client' },
         { kind: 'text', name: 'sessionId', label: 'In a session: sid' },
         { kind: 'choice', name: 'result', label: 'Result', options: { Success: 'Done', Error: 'Refused' } },
