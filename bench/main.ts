@@ -16,6 +16,7 @@ import { hostFunctions } from './comparisons/host-functions.ts'
 import { issuer, issuerFew } from './comparisons/issuer.ts'
 import { management } from './comparisons/management.ts'
 import { opaServer } from './comparisons/opa-server.ts'
+import { people } from './comparisons/people.ts'
 import { policies, policiesBusy } from './comparisons/policies.ts'
 import { policyEngines } from './comparisons/policy-engines.ts'
 import { policyServe } from './comparisons/policy-serve.ts'
@@ -50,6 +51,7 @@ const comparisons: Comparison[] = [
   issuerFew,
   signIn,
   signInBurst,
+  people,
   scale,
   management,
   claims,

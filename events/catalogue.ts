@@ -348,7 +348,7 @@ export const catalogue = [
       ...{ status: 'approved', decidedAt: examples['impersonation-request'].createdAt + 60_000, readOnly: true },
     },
   }),
-  requestEvent('Impersonation.Refused', 'a person did not agree that somebody acts as them', {
+  requestEvent('Impersonation.Refused', 'a person did not agree that somebody acts as them, or took it back', {
     cause: 'POST /my-account/impersonation-requests/:id/refuse',
     status: 204,
     data: {

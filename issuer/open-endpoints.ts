@@ -45,29 +45,19 @@ import { createMessages } from './messages/messages.ts'
 import { createNotifyOwner } from './messages/owner-notices.ts'
 import { openBrowserEndpoints } from './open-browser-endpoints.ts'
 import { openConsole } from './open-console.ts'
+import { openProtocolEndpoints } from './open-protocol-endpoints.ts'
 import { createLocaleOf, mailLookFrom } from './pages/index.ts'
 import { createAuthenticateClient } from './protocol/clients/authenticate-client.ts'
-import { createAuthenticateRequest } from './protocol/clients/registered-client.ts'
 import { createCors } from './protocol/cors.ts'
 import { createGrants } from './protocol/grants.ts'
-import { createIntrospectionEndpoint } from './protocol/introspection.ts'
 import { createIssueTokens } from './protocol/issue-tokens.ts'
-import { createJwksEndpoint } from './protocol/jwks.ts'
-import { createMetadataEndpoint } from './protocol/metadata.ts'
-import { createRevocationEndpoint } from './protocol/revocation.ts'
-import { createFeedEndpoint } from './protocol/revocation-feed.ts'
 import { createTokenEndpoint } from './protocol/token-endpoint.ts'
-import { createUserinfoEndpoint } from './protocol/userinfo-endpoint.ts'
 import { createAccessTokenMint, createAccessTokenVerifier } from './tokens/access-token.ts'
 import { createProofs } from './tokens/dpop/proofs.ts'
 import { createIdTokenMint } from './tokens/id-token.ts'
 import { signingKeysChannel } from './tokens/keys/key-store.ts'
 import { createSigningKeys } from './tokens/keys/signing-keys.ts'
-import { createLogoutTokenMint } from './tokens/logouts/logout-token.ts'
-import { startLogouts } from './tokens/logouts/logouts.ts'
-import { createRevocationFeed } from './tokens/revocations/feed.ts'
 import { requireActive } from './tokens/revocations/require-active.ts'
-import { revocationChannel } from './tokens/revocations/revocation-store.ts'
 import { createImpersonationPolicy } from './tokens/subject-tokens/impersonation-policy.ts'
 
 /** Every part of the issuer, made and handed to those that need it. */
@@ -180,9 +170,10 @@ export const openEndpoints = async (
   onStop('replays of events', () => replayJob.close())
   const eventFeed = createEventFeed(database)
   onStop('event feed', () => eventFeed.close())
-  const outcomes = createNotifier({ database, logger, channel: outcomesChannel })
-  onStop('outcome notifier', () => outcomes.close())
-  const notices = createNotices({ feed: eventFeed, notifier: outcomes })
+  const notices = createNotices({
+    feed: eventFeed,
+    hearOutcomes: () => createNotifier({ database, logger, channel: outcomesChannel }),
+  })
   onStop('notices', () => notices.close())
   const impersonationNotices = startImpersonationNotices({
     ...{ database, feed: eventFeed, notifyOwner, logger },
@@ -283,26 +274,11 @@ export const openEndpoints = async (
           folder: options.console?.folder,
           port: consoleSettings.port,
         })
-  const notifier = createNotifier({ database, logger, channel: revocationChannel })
-  onStop('revocation notifier', () => notifier.close())
-  if (options.onRevocations) notifier.onNotify(options.onRevocations)
-  const logouts = startLogouts({
-    ...{ database, envelope, now, logger },
-    tokens: createLogoutTokenMint({ keys, issuer }),
+  const protocolEndpoints = openProtocolEndpoints({
+    ...{ database, envelope, keys, grants, verifier, events, authenticateClient, proofs, originOf },
+    ...{ issuer, indicator, now, logger, metrics, onStop },
+    onRevocations: options.onRevocations,
   })
-  // Whatever ends an authorization is in the feed too.
-  notifier.onNotify(logouts.wake)
-  onStop('logouts', () => logouts.close())
-  const feed = createRevocationFeed({ database, notifier, logger })
-  onStop('revocation feed', () => feed.close())
-  const authenticate = createAuthenticateRequest({
-    query: database.query,
-    authenticateClient,
-    indicator,
-  })
-  const introspection = createIntrospectionEndpoint({ database, authenticate, verifier, issuer, logger, metrics })
-  const revocation = createRevocationEndpoint({ database, authenticate, verifier, events, originOf, logger })
-  const revocations = createFeedEndpoint({ feed, authenticate, logger })
   const { retention = retentionDefaults } = config
   const retentionJob = createRetentionJob({ database, retention, logger, metrics })
   onStop('retention', () => retentionJob.close())
@@ -315,9 +291,6 @@ export const openEndpoints = async (
     metrics,
   })
   onStop('expiry', () => expiry.close())
-  const jwks = createJwksEndpoint({ keys })
-  const metadata = createMetadataEndpoint({ issuer, grants, idTokenAlgorithms: keys.idTokenAlgorithms })
-  const userinfo = createUserinfoEndpoint({ query: database.query, proofs, logger })
   const browserEndpoints = await openBrowserEndpoints({
     database,
     envelope,
@@ -350,13 +323,8 @@ export const openEndpoints = async (
   const cors = createCors({ query: database.query, logger })
   const endpoints = {
     token,
-    introspection,
-    revocation,
-    userinfo,
-    revocations,
-    jwks,
-    metadata,
     management,
+    ...protocolEndpoints,
     ...browserEndpoints,
   }
   const isOnIssuer = consoleSettings.port === undefined

@@ -16,7 +16,7 @@ export type SigningIn = Pick<Issuer, 'name' | 'server' | 'site'>
  * V8 compiles well only what it has seen often, and Argon2 lets few sign-ins through: what one costs falls until about a
  * thousand, and does not after that.
  */
-const warmUpSignIns = 1_500
+export const warmUpSignIns = 1_500
 
 /** Argon2 works for two at a time, so that more of them would only wait. */
 const passwordConnections = 4

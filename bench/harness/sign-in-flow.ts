@@ -132,6 +132,20 @@ const pathOf = (location: string, { origin }: Site): string => {
 export const submit = (browser: Browser, page: string, site: Site, person: Person) => {
   const form = /<form\b[^>]*>(?:(?!<\/form>)[\s\S])*?type="?password[\s\S]*?<\/form>/i.exec(page)?.[0]
   if (form === undefined) throw new Error(`a page without a form for a password:\n${page.slice(0, 2_000)}`)
+  return submitForm(browser, form, site, { identifier: person.identifier, password: person.password })
+}
+
+/** The form with the button of an identity provider, pressed. */
+export const pressProvider = (browser: Browser, page: string, site: Site, connectorId: string) => {
+  const choice = `provider:${connectorId}`
+  const form = [...page.matchAll(/<form\b[\s\S]*?<\/form>/gi)]
+    .map(([text]) => text)
+    .find((text) => text.includes(choice))
+  if (form === undefined) throw new Error(`a page without the provider ${connectorId}:\n${page.slice(0, 2_000)}`)
+  return submitForm(browser, form, site, { choice })
+}
+
+const submitForm = (browser: Browser, form: string, site: Site, typed: Record<string, string>) => {
   const hidden = [...form.matchAll(/<input\b[^>]*type="?hidden[^>]*>/gi)].map(([tag]) => tag)
   const [button] = /<button\b[^>]*>/i.exec(form) ?? []
   const fields = [...hidden, ...(button === undefined ? [] : [button])].flatMap((tag) => {
@@ -140,8 +154,7 @@ export const submit = (browser: Browser, page: string, site: Site, person: Perso
   })
   return browser.post(pathOf(attribute(form, 'action') ?? '', site), {
     ...Object.fromEntries(fields),
-    identifier: person.identifier,
-    password: person.password,
+    ...typed,
   })
 }
 

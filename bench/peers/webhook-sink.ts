@@ -3,12 +3,13 @@ import type { AddressInfo } from 'node:net'
 import { answerCalls } from '../harness/calls.ts'
 
 /**
- * Who receives webhooks: answers 204 as soon as the body is there, and notes when each event arrived first. A second
+ * Who receives webhooks, or is told of logouts: answers 204 as soon as the body is there, and notes when each event arrived
+ * first. A second
  * port takes connections and never answers.
  */
 export type SinkPorts = { port: number; hungPort: number }
 
-/** When an event arrived, in ms since the epoch, by its id. */
+/** When an event arrived, in ms since the epoch, by its id; a logout by its path. */
 export type Arrivals = Record<string, number>
 
 const first = new Map<string, number>()
@@ -18,7 +19,7 @@ let wanted = Number.POSITIVE_INFINITY
 let reached = () => {}
 
 const server = createServer((request, response) => {
-  const id = String(request.headers['webhook-id'])
+  const id = String(request.headers['webhook-id'] ?? request.url)
   request.resume()
   request.on('end', () => {
     requests += 1

@@ -14,5 +14,7 @@ answerCalls({
     const { issuer, clientId, clientSecret } = provider
     return { issuer, clientId, clientSecret }
   },
+  /** As the browser of whoever is sent to `url`: where it is sent back to. */
+  signIn: async (url: string) => (await provider.signIn(url)).href,
   stop: () => provider?.close(),
 })

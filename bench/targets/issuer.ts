@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { noMessages } from '../../deliveries/messages/settings.ts'
 import { createBus } from '../../events/create-bus.ts'
 import { createPublisher } from '../../events/publisher.ts'
 import { startIssuer } from '../../issuer/main.ts'
@@ -7,13 +8,14 @@ import { createHealth } from '../../platform/health.ts'
 import { createLogger } from '../../platform/logger.ts'
 import { createMetrics } from '../../platform/metrics.ts'
 import { Secret } from '../../platform/secret.ts'
+import { askingPolicies } from '../../test/support/asked-first.ts'
 import type { Connection } from '../harness/database-store.ts'
 import { passwordMicros } from '../harness/password-cost.ts'
 import { runServer } from '../harness/server.ts'
 
 /**
- * Our issuer as `surrogate issuer` runs it, with its publisher and without an impersonation policy, which is the
- * default.
+ * Our issuer as `surrogate issuer` runs it, with its publisher and, unless asked for, without an impersonation policy,
+ * which is the default.
  */
 type IssuerSettings = {
   connection: Connection
@@ -27,6 +29,10 @@ type IssuerSettings = {
   key?: string
   /** Open interactions of one address. Default 300, as shipped; 0: any number. */
   interactionsPerAddress?: number
+  /** Identity providers may be there. */
+  allowedNetworks?: string[]
+  /** Customers with `askFirst` in their custom data are asked before anybody acts as them. */
+  asksFirst?: boolean
 }
 
 const start = async ({
@@ -36,13 +42,17 @@ const start = async ({
   trustedProxies = [],
   key,
   interactionsPerAddress = 300,
+  allowedNetworks = [],
+  asksFirst = false,
 }: IssuerSettings) => {
   const logger = createLogger({ name: 'issuer', level: 'warn' })
   const database = createDatabase({ connection, logger })
   const servers = nats !== undefined && { addresses: [nats], tls: false, credentials: {} }
   const bus = await createBus({ database, logger, ...(servers && { nats: { servers } }) })
   const events = createPublisher({ database, bus, logger })
+  const rules = asksFirst ? await askingPolicies() : undefined
   const issuer = await startIssuer({
+    ...(rules && { policies: { current: () => rules.set } }),
     config: {
       host: '127.0.0.1',
       port: 0,
@@ -55,6 +65,7 @@ const start = async ({
       refreshTokenLeeway: 10,
       interactionsPerAddress,
       managementApiIndicators: [],
+      messages: { ...noMessages, allowedNetworks },
       bootstrapClientId: bootstrap?.id,
       bootstrapClientSecret: bootstrap && new Secret(bootstrap.secret),
     },
@@ -69,6 +80,7 @@ const start = async ({
     await events.close()
     await bus.close()
     await database.close()
+    await rules?.remove()
   }
   return { port: issuer.port, stop }
 }

@@ -1,4 +1,4 @@
-import { parametersOf } from '../../issuer/api/openapi/parameters.ts'
+import { takesDryRun } from '../../issuer/api/dry-run.ts'
 import { openApiDocument } from '../../issuer/api/openapi.ts'
 import { issuerRoutes, type RouteDependencies } from '../../issuer/api/routes.ts'
 import { fittingScopes } from '../../issuer/base/authorization.ts'
@@ -62,8 +62,8 @@ const dependencies: RouteDependencies = {
 
 const operationsOf = (routes: readonly ManagementRoute[]): string => {
   const rows = routes.map((route) => {
-    const { operationId, method, path, secret = false, paged = false, query } = route
-    const canDryRun = parametersOf(query, 'query').some(({ name }) => name === 'dryRun')
+    const { operationId, method, path, secret = false, paged = false } = route
+    const canDryRun = takesDryRun(route)
     const row = { id: operationId, method, path, scopes: fittingScopes(route), secret, paged, canDryRun }
     return `  ${operationId}: ${JSON.stringify(row)},\n`
   })

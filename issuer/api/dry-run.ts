@@ -8,17 +8,19 @@ import { type VersionedEntity, versionedAt } from '../base/versions/entities.ts'
 import { type Counts, countConsequences, hasConsequences, hooksHearing } from '../directory/consequences-store.ts'
 
 /** What a deletion would mean. */
-export const consequences = z
+export const rehearsal = z
   .object({
     /** What ends with the record, and who loses something: by the names of the table in `docs/management-api.md`. */
-    counts: z.record(z.string(), z.number().int()),
+    consequences: z.record(z.string(), z.number().int()),
     /** How many events there would be of each type. */
     events: z.record(z.string(), z.number().int()),
     /** How many hooks would get one of them. */
     hooks: z.number().int(),
   })
   .meta({
-    examples: [{ counts: { users: 12, applications: 0, permissions: 3 }, events: { 'Role.Deleted': 1 }, hooks: 2 }],
+    examples: [
+      { consequences: { users: 12, applications: 0, permissions: 3 }, events: { 'Role.Deleted': 1 }, hooks: 2 },
+    ],
   })
 
 const asked = z.object({ dryRun: booleanText.default(false) })
@@ -41,10 +43,10 @@ export const isDryRun = (definition: ManagementRoute, { dryRun }: Readonly<Recor
 
 /** The work was done, and was undone. */
 class Undone extends Error {
-  readonly consequences: z.output<typeof consequences>
-  constructor(found: z.output<typeof consequences>) {
+  readonly found: z.output<typeof rehearsal>
+  constructor(found: z.output<typeof rehearsal>) {
     super('A dry run has ended.')
-    this.consequences = found
+    this.found = found
   }
 }
 
@@ -64,7 +66,7 @@ export const rehearse = async (
     async end(trx, events) {
       const byType = Map.groupBy(events, ({ type }) => type)
       throw new Undone({
-        counts,
+        consequences: counts,
         events: Object.fromEntries([...byType].map(([type, group]) => [type, group.length])),
         hooks: await hooksHearing(queryOf(trx), events),
       })
@@ -73,7 +75,7 @@ export const rehearse = async (
   try {
     await work(dryRun)
   } catch (error) {
-    if (error instanceof Undone) return { status: 200, body: error.consequences }
+    if (error instanceof Undone) return { status: 200, body: error.found }
     throw error
   }
   throw new Error('A dry run was not undone.')

@@ -1,7 +1,7 @@
 import { fittingScopes, managementScopes } from '../base/authorization.ts'
 import { type ManagementRoute, takesKey } from '../base/route.ts'
 import { hasVersion, takesIfMatch } from '../base/versions/entities.ts'
-import { consequences, takesDryRun } from './dry-run.ts'
+import { rehearsal, takesDryRun } from './dry-run.ts'
 import { bodiesOf, capitalized, requestBodyOf } from './openapi/bodies.ts'
 import { commonHeaders, referencesTo, text } from './openapi/headers.ts'
 import { outputSchemas, type SchemaObject } from './openapi/json-schema.ts'
@@ -152,7 +152,7 @@ const operationOf = (route: ManagementRoute): SchemaObject => ({
   responses: {
     [route.status]: successOf(route),
     ...(takesDryRun(route) && {
-      200: { ...successOf({ ...route, response: consequences }), description: 'What the deletion would mean.' },
+      200: { ...successOf({ ...route, response: rehearsal }), description: 'What the deletion would mean.' },
     }),
     ...(route.mayCreate && { 201: successOf(route) }),
     ...(route.pending && { 202: { ...successOf({ ...route, response: route.pending }), description: 'Not yet.' } }),

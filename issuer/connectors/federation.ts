@@ -1,10 +1,11 @@
-import type { Database } from '../../platform/database/database.ts'
+import type { Database, Query } from '../../platform/database/database.ts'
 import type { Envelope } from '../../platform/envelope.ts'
 import type { SignInExperience } from '../directory/sign-in-experience/sign-in-experience.ts'
 import { assertionOf, type FederatedAssertion } from './providers/assertion.ts'
 import { FederationError } from './providers/federation-error.ts'
 import { createIdentityProviderStore, type IdentityProvider } from './providers/identity-provider-store.ts'
 import { toOffered } from './providers/offered.ts'
+import { originOf } from './providers/origin-store.ts'
 import { createProviderRequests, type ProviderRequestOptions, type ProviderRequests } from './providers/outbound.ts'
 import { createProtocols, isConfigured, type Protocol } from './providers/protocols.ts'
 
@@ -53,6 +54,11 @@ export interface Federation {
    */
   begin(connectorId: string, request: BeginFederation): Promise<{ url: string; kept: Record<string, unknown> }>
   complete(connectorId: string, answer: CompleteFederation): Promise<FederatedAssertion>
+  /**
+   * Whether a connector leads where it led when it told this, and does so until the transaction ends. Ask before the
+   * identity becomes somebody's.
+   */
+  isStillFrom(trx: Query, told: { connectorId: string; origin?: string | undefined }): Promise<boolean>
   /** The social connectors of the sign-in page of an application, in the order of the settings. */
   offered(page: { clientId?: string | undefined }): Promise<OfferedConnector[]>
   /**
@@ -101,7 +107,12 @@ export const createFederation = (dependencies: FederationDependencies): Federati
     async complete(connectorId, answer) {
       const { row, protocol } = await open(connectorId)
       const { claims, ...says } = await protocol.complete(answer)
-      return assertionOf({ ...row, target: row.target ?? row.id }, claims, says)
+      return assertionOf({ ...row, target: row.target ?? row.id, origin: originOf(row) }, claims, says)
+    },
+    async isStillFrom(trx, { connectorId, origin }) {
+      const row = await store.share(trx, connectorId)
+      // What an issuer of the version before has kept names none.
+      return row !== undefined && (origin === undefined || originOf(row) === origin)
     },
     async offered() {
       const targets = experience().socialSignInConnectorTargets

@@ -1,6 +1,7 @@
-import type { Database } from '../../platform/database/database.ts'
+import { type Database, queryOf } from '../../platform/database/database.ts'
 import type { Envelope } from '../../platform/envelope.ts'
 import { notFound, requireFound } from '../base/errors/not-found.ts'
+import { problem } from '../base/errors/problems.ts'
 import type { Mutate } from '../base/mutate.ts'
 import type { NotifyOwner } from '../base/owner-notices.ts'
 import type { OperationContext } from '../base/route.ts'
@@ -59,6 +60,9 @@ export const linkByConnector = ({ database, mutate, envelope, federation, notify
       }),
     )
     if (assertion.kind !== 'social') throw notFound(connectorId)
-    return set(context, userId, assertion.target, identityOf(assertion))
+    return set(context, userId, assertion.target, identityOf(assertion), async (trx) => {
+      if (!(await federation.isStillFrom(queryOf(trx), assertion)))
+        throw problem('connector.authorization_failed', { data: { reason: 'invalid_response' } })
+    })
   }
 }

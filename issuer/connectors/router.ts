@@ -56,6 +56,7 @@ export const connectorsRoutes = (dependencies: ConnectorDependencies): Route[] =
         'connector.should_specify_target',
         'connector.can_not_modify_target',
         'connector.multiple_target_with_same_platform',
+        'connector.has_identities',
       ],
       handle: async (context) => ({ body: toConnector(await connectors.create(context, context.body)) }),
     }),
@@ -89,6 +90,7 @@ export const connectorsRoutes = (dependencies: ConnectorDependencies): Route[] =
         'connector.target_not_allowed',
         'connector.provider_unavailable',
         'connector.can_not_modify_target',
+        'connector.has_identities',
       ],
       handle: async (context) => ({
         body: toConnector(await connectors.update(context, context.params.id, context.body)),

@@ -13,6 +13,7 @@ import type { ReadConfig } from './connector-config.ts'
 import type { Federation } from './federation.ts'
 import { asProblems } from './federation-problem.ts'
 import { createIdentityProviderStore, type IdentityProvider } from './providers/identity-provider-store.ts'
+import { keepOrigin, refuseForeign } from './providers/origin-store.ts'
 import { createRequestStore } from './providers/request-store.ts'
 
 export interface SocialDependencies {
@@ -90,6 +91,7 @@ export const socialOperations = ({ database, mutate, envelope, federation, readC
       }
       await check(row)
       return mutate(context, async ({ trx }) => {
+        await refuseForeign(queryOf(trx), row)
         await store.insert(queryOf(trx), row)
         return toSocial(requireFound(await store.find(queryOf(trx), row.id), row.id))
       })
@@ -107,6 +109,7 @@ export const socialOperations = ({ database, mutate, envelope, federation, readC
         const query = queryOf(trx)
         const current = await store.lock(query, id)
         if (current === undefined) throw problem('entity.not_exists', { data: { id } })
+        if (config) await keepOrigin(query, current, config)
         const changes = changesOf<Pick<IdentityProvider, 'config' | 'syncProfile' | 'look'>>(current, {
           ...(config && { config }),
           ...(patch.syncProfile !== undefined && { syncProfile: patch.syncProfile }),

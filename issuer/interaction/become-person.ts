@@ -3,6 +3,7 @@ import { newId } from '../../platform/ids.ts'
 import { AppError } from '../../platform/problem.ts'
 import { constraintError } from '../base/errors/constraint-errors.ts'
 import type { Recording } from '../base/recording.ts'
+import type { Federation } from '../connectors/federation.ts'
 import { joinByEmail } from '../directory/organizations/jit/join.ts'
 import { createPerson, type Taken } from '../directory/people/create-person.ts'
 import { readPhone } from '../directory/users/phone.ts'
@@ -57,9 +58,11 @@ export type BecomePerson = (
 export const createBecomePerson =
   ({
     bindings,
+    isStillFrom,
     isUsernameCaseSensitive,
   }: {
     bindings: Bindings
+    isStillFrom: Federation['isStillFrom']
     isUsernameCaseSensitive: () => boolean
   }): BecomePerson =>
   async (trx, { interaction, proofs, userId, recording }) => {
@@ -73,6 +76,7 @@ export const createBecomePerson =
         const id = newId(12)
         const { username, password, profile } = staged
         const { name, avatar } = identities[0] ?? {}
+        for (const identity of identities) if (!(await isStillFrom(trx, identity))) throw new IdentityTaken()
         const created = await createPerson(recording, {
           ...{ id, username, primaryEmail: email, phone, password },
           isUsernameCaseSensitive: isUsernameCaseSensitive(),
@@ -80,7 +84,7 @@ export const createBecomePerson =
           ...profileOf(profile),
         })
         if (created.outcome !== 'created') throw new TakenError([takenFields[created.outcome]])
-        await bindIdentities(recording, id, proofs)
+        await bindIdentities(recording, id, proofs, isStillFrom)
         await bindings.bindAll(trx, id, proofs)
         return { ...unchanged, userId: id, change: 'created' }
       }
@@ -89,7 +93,7 @@ export const createBecomePerson =
       const changes = { username: staged.username, email, phone: phone?.number, password: staged.password }
       const isChanged = Object.values(changes).some((value) => value !== undefined)
       const binds = proofs.some(bindings.isFactor)
-      const bound = await bindIdentities(recording, userId, proofs)
+      const bound = await bindIdentities(recording, userId, proofs, isStillFrom)
       if (!isChanged && !binds && !bound.isChanged) return { ...unchanged, userId }
       if (email !== undefined && (await isAddressTaken(trx, userId, email))) throw new TakenError(['email'])
       if (isChanged) await changePerson(trx, userId, changes)

@@ -1,11 +1,12 @@
 import type { Query } from '../../platform/database/database.ts'
 import type { Recording } from '../base/recording.ts'
+import type { Federation } from '../connectors/federation.ts'
 import { joinByConnector } from '../directory/organizations/jit/join.ts'
 import { findProviderName } from '../directory/users/provider-name-store.ts'
 import { adoptAddress, findHolder, linkIdentity, syncProfile } from './identity-store.ts'
 import { authenticating, type Proof } from './proofs.ts'
 
-/** It is somebody else's. */
+/** It is somebody else's, or its connector leads elsewhere by now. */
 export class IdentityTaken extends Error {
   override readonly name = 'IdentityTaken'
 }
@@ -27,6 +28,7 @@ export const bindIdentities = async (
   recording: Recording & { trx: Query },
   userId: string,
   proofs: readonly Proof[],
+  isStillFrom: Federation['isStillFrom'],
 ): Promise<Bound> => {
   const { trx } = recording
   const bound = { isChanged: false, linked: [] as string[], isPasswordVoid: false }
@@ -35,6 +37,7 @@ export const bindIdentities = async (
     const holder = await findHolder(trx, identity)
     if (holder !== undefined && holder !== userId) throw new IdentityTaken()
     if (holder === undefined) {
+      if (!(await isStillFrom(trx, identity))) throw new IdentityTaken()
       await linkIdentity(trx, userId, identity)
       bound.isChanged = true
       bound.linked.push(await findProviderName(trx, identity.target))

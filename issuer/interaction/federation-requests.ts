@@ -125,9 +125,9 @@ export const createFederationRequests = (dependencies: FederationDependencies) =
       if (!connector) return { reason: 'connector_not_found' }
       try {
         const assertion = await federation.complete(connectorId, { kept, parameters, redirectUri })
-        const { kind, target, subject, issuer, name, avatar, phone, phoneVerified, raw } = assertion
+        const { kind, target, origin, subject, issuer, name, avatar, phone, phoneVerified, raw } = assertion
         const identity = {
-          ...{ connectorId, kind, target, subject, issuer, name, avatar, raw },
+          ...{ connectorId, kind, target, origin, subject, issuer, name, avatar, raw },
           syncProfile: connector.syncProfile,
           email: await emailOf(assertion, connector),
           phone: phoneVerified ? phone : undefined,

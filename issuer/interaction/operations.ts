@@ -111,6 +111,7 @@ export const createInteractionOperations = async ({
   const standingOf = createStandingOf({ settings, decide, decideSession, enterpriseOf, now })
   const becomePerson = createBecomePerson({
     bindings: createBindings({ envelope, factors }),
+    isStillFrom: federation.isStillFrom,
     isUsernameCaseSensitive: () => readUsernamePolicy(settings().usernamePolicy).caseSensitive,
   })
   return {

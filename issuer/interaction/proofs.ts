@@ -71,6 +71,8 @@ export const federatedIdentity = z.object({
   /** How identities name the provider: `google`. Of an enterprise connector its id. */
   target: z.string(),
   subject: z.string(),
+  /** Where the connector led. */
+  origin: z.string().optional(),
   issuer: z.string().optional(),
   /** Only one that the provider vouches for; see `vouchedEmail`. */
   email: z.string().optional(),

@@ -41,7 +41,9 @@ section h2 { font-size: 18px; line-height: 1.3; }
 .entry .number { margin: 4px 0 12px; color: var(--text); font-size: 40px; font-weight: 700; line-height: 1.2; letter-spacing: .08em; }
 .asks { border-color: var(--main); }
 .entry .choice { color: var(--text); }
-.badge { display: inline-block; margin-inline-start: 8px; padding: 1px 10px; border-radius: 20px; background: var(--tint); color: var(--main); font-size: 13px; font-weight: 600; }
+.badge { display: inline-block; padding: 1px 10px; border-radius: 20px; background: var(--tint); color: var(--main); font-size: 13px; font-weight: 600; }
+h2 .badge { margin-inline-start: 8px; }
+p > .badge { margin-bottom: 6px; }
 .first { margin-top: 24px; padding: 16px 20px; border-radius: 12px; background: var(--tint); }
 .first .actions { margin-top: 12px; }
 .frame .actions { justify-content: start; grid-template-columns: minmax(0, max-content); }

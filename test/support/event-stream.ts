@@ -38,7 +38,7 @@ export const openEventStream = async (url: string, headers: Record<string, strin
   const events: ReceivedEvent[] = []
   const watchers = new Set<() => void>()
   let heartbeats = 0
-  let [isOver, isClosed] = [false, false]
+  let isOver = false
 
   const read = async () => {
     let text = ''
@@ -54,8 +54,8 @@ export const openEventStream = async (url: string, headers: Record<string, strin
         }
         for (const watcher of watchers) watcher()
       }
-    } catch (error) {
-      if (!isClosed) throw error
+    } catch {
+      // Broken off is over too.
     } finally {
       isOver = true
       for (const watcher of watchers) watcher()
@@ -80,9 +80,6 @@ export const openEventStream = async (url: string, headers: Record<string, strin
         look()
       }),
     ended: read(),
-    close() {
-      isClosed = true
-      response.destroy()
-    },
+    close: () => response.destroy(),
   }
 }

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
 import { noMessages } from '../../deliveries/messages/settings.ts'
 import { eventTypes } from '../../events/catalogue.ts'
-import { consequences } from '../../issuer/api/dry-run.ts'
+import { rehearsal } from '../../issuer/api/dry-run.ts'
 import { createManagementApi } from '../../issuer/api/mount.ts'
 import { issuerRoutes } from '../../issuer/api/routes.ts'
 import { createTokenAudit } from '../../issuer/base/audit/token-audit.ts'
@@ -136,7 +136,10 @@ export const startManagement = async (): Promise<ManagementTest> => {
       baseUrl,
       replaysWaiting() {},
       eventFeed,
-      notices: createNotices({ feed: eventFeed, notifier: { onNotify: () => () => {} } }),
+      notices: createNotices({
+        feed: eventFeed,
+        hearOutcomes: () => ({ connected: true, onNotify: () => () => {}, close: async () => {} }),
+      }),
       claimsScripts: createClaimsScriptStore(envelope),
       sandbox,
       keys,
@@ -246,7 +249,7 @@ const holdAgainstSchema = (
   )
   if (route === undefined) throw new Error(`${method} ${path} is no route`)
   if (method === 'DELETE' && path.includes('dryRun=true')) {
-    consequences.parse(body)
+    rehearsal.parse(body)
     return
   }
   if (!(status === 201 && route.mayCreate)) expect(status).toBe(route.status)

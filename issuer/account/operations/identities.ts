@@ -1,6 +1,8 @@
+import { queryOf } from '../../../platform/database/database.ts'
 import { problem } from '../../base/errors/problems.ts'
 import type { Mutation } from '../../base/mutate.ts'
 import type { NotifyOwner } from '../../base/owner-notices.ts'
+import type { Federation } from '../../connectors/federation.ts'
 import type { Settings } from '../../directory/sign-in-experience/settings.ts'
 import { identityAt } from '../../directory/users/identity.ts'
 import { unknownIdentity } from '../../directory/users/identity-operations.ts'
@@ -28,10 +30,12 @@ const requirements: Requirements = { fields: ['social'], scopes: ['identities'],
 
 export const createIdentityOperations = ({
   change,
+  federation,
   notifyOwner,
   settings,
 }: {
   change: ChangeAccount
+  federation: Pick<Federation, 'isStillFrom'>
   notifyOwner: NotifyOwner
   settings: Pick<Settings, 'experience'>
 }): IdentityOperations => {
@@ -51,6 +55,7 @@ export const createIdentityOperations = ({
         const identity = used?.data.federated
         // People of an enterprise come by signing in.
         if (identity?.kind !== 'social') throw problem('verification_record.not_found')
+        if (!(await federation.isStillFrom(queryOf(trx), identity))) throw problem('verification_record.not_found')
         const holder = await findHolder(trx, identity)
         const isElsewhere = identityAt(toUser(row), identity.target) !== undefined
         if ((holder !== undefined && holder !== row.id) || (isElsewhere && !replaces)) {

@@ -135,6 +135,7 @@ export const problems = {
   'connector.provider_unavailable': [502, 'The identity provider cannot be reached.'],
   'connector.should_specify_target': [400, 'A connector of this kind needs a target.'],
   'connector.can_not_modify_target': [400, 'The target of a connector stays as it is.'],
+  'connector.has_identities': [422, 'People are known by this connector, so it cannot lead elsewhere.'],
   'connector.multiple_target_with_same_platform': [422, 'Another connector has this target.'],
   'single_sign_on.duplicate_connector_name': [409, 'Another enterprise connector has this name.'],
   'single_sign_on.duplicated_domains': [422, 'A domain belongs to one enterprise connector.'],

@@ -9,6 +9,8 @@ export interface FederatedAssertion {
   target: string
   /** Unique and never given anew within the connector. */
   subject: string
+  /** Where the connector led then, for `Federation.isStillFrom`. */
+  origin: string
   /** Of the ID token; absent without one. */
   issuer?: string
   email?: string
@@ -59,7 +61,7 @@ const rawOf = (claims: Claims): Record<string, unknown> => {
 export const domainOf = (address: string): string => address.slice(address.lastIndexOf('@') + 1).toLowerCase()
 
 export const assertionOf = (
-  connector: { id: string; kind: 'social' | 'sso'; target: string; domains: readonly string[] },
+  connector: { id: string; kind: 'social' | 'sso'; target: string; domains: readonly string[]; origin: string },
   claims: Claims,
   says: { emailVerified: boolean; name?: string | undefined; raw?: Record<string, unknown> },
 ): FederatedAssertion => {
@@ -71,6 +73,7 @@ export const assertionOf = (
     connectorId: connector.id,
     kind,
     target: connector.target,
+    origin: connector.origin,
     subject: String(claims.sub),
     ...(typeof claims.iss === 'string' && { issuer: claims.iss }),
     ...(address !== undefined && { email: address }),

@@ -38,6 +38,10 @@ const locked = statement(
   'identity-provider-lock',
   `SELECT ${columns} FROM identity_providers p WHERE id = $1 FOR UPDATE`,
 )
+const shared = statement(
+  'identity-provider-share',
+  `SELECT ${columns} FROM identity_providers p WHERE id = $1 FOR SHARE OF p`,
+)
 const ofTargets = statement(
   'identity-provider-of-targets',
   `SELECT ${columns} FROM identity_providers p WHERE target = ANY ($1::text[]) ORDER BY array_position($1::text[], target)`,
@@ -93,6 +97,8 @@ export const createIdentityProviderStore = (envelope: Envelope) => {
     find: (query: Query, id: string) => first(query<Sealed>(one, [id])),
     /** No other change of it until the transaction ends. */
     lock: (query: Query, id: string) => first(query<Sealed>(locked, [id])),
+    /** No change of it until the transaction ends. */
+    share: (query: Query, id: string) => first(query<Sealed>(shared, [id])),
     /** Social ones, in the order of the targets. */
     ofTargets: (query: Query, targets: readonly string[]) => opened(query<Sealed>(ofTargets, [targets])),
     ofDomain: (query: Query, domain: string) => first(query<Sealed>(ofDomain, [domain])),

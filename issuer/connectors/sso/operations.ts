@@ -12,6 +12,7 @@ import type { Federation } from '../federation.ts'
 import { asProblems } from '../federation-problem.ts'
 import { type SsoProviderName, ssoProviders, ssoSecrets } from '../providers/factories.ts'
 import { createIdentityProviderStore, type IdentityProvider } from '../providers/identity-provider-store.ts'
+import { keepOrigin } from '../providers/origin-store.ts'
 import { type NewSsoConnector, publicDomains, type SsoConnectorPatch } from './sso-connector.ts'
 
 export interface SsoDependencies {
@@ -77,6 +78,7 @@ export const ssoOperations = ({ database, mutate, envelope, messageConfig, feder
       return mutate(context, async ({ trx }) => {
         const query = queryOf(trx)
         const current = requireFound(await store.lock(query, id), id)
+        if (config) await keepOrigin(query, current, config)
         const changes = changesOf<Pick<IdentityProvider, 'name' | 'config' | 'domains' | 'look' | 'syncProfile'>>(
           current,
           {

@@ -80,7 +80,7 @@ export const ssoConnectorsRoutes = (dependencies: SsoDependencies): Route[] => {
       body: ssoConnectorPatch,
       status: 200,
       response: ssoConnector,
-      problems: ['entity.not_exists_with_id', ...refusals],
+      problems: ['entity.not_exists_with_id', 'connector.has_identities', ...refusals],
       handle: async (context) => ({
         body: toSsoConnector(await connectors.update(context, context.params.id, context.body)),
       }),

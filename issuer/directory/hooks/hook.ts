@@ -122,8 +122,9 @@ export const hook = z.object({
 export const hookSigningKey = hook.pick({ signingKey: true, webhookSecret: true })
 
 /**
- * As it is read: holders of `read` alone are shown neither the signing key nor the values of headers, which often are
- * credentials. With how many attempts the last 24 hours had, and how many of them succeeded, when that is asked for.
+ * As it is read. Holders of `read` alone are shown neither the signing key nor the values of headers, which often are
+ * credentials; people see the key by itself, where they prove again who they are. With how many attempts the last 24
+ * hours had, and how many of them succeeded, when that is asked for.
  */
 export const readHook = hook.partial({ signingKey: true, webhookSecret: true }).extend({
   executionStats: z.object({ successCount: z.number(), requestCount: z.number() }).optional(),
@@ -132,18 +133,20 @@ export const readHook = hook.partial({ signingKey: true, webhookSecret: true }).
 /** What stands in the place of a value that is not shown. */
 const masked = '********'
 
-export const withoutSecrets = ({
+export const withoutKey = ({
   signingKey: _key,
   webhookSecret: _secret,
-  config: { headers, ...config },
   ...shown
-}: z.input<typeof hook>): z.input<typeof readHook> => ({
-  ...shown,
-  config: {
-    ...config,
-    ...(headers && { headers: Object.fromEntries(Object.keys(headers).map((name) => [name, masked])) }),
-  },
-})
+}: z.input<typeof hook>): z.input<typeof readHook> => shown
+
+export const withMaskedHeaders = <Shown extends Pick<z.input<typeof readHook>, 'config'>>(shown: Shown): Shown => {
+  const { headers, ...config } = shown.config
+  const names = Object.keys(headers ?? {})
+  return {
+    ...shown,
+    config: { ...config, ...(headers && { headers: Object.fromEntries(names.map((name) => [name, masked])) }) },
+  }
+}
 
 /** An issuer of an older version changes `events` alone; then `event` is out of date. */
 const isByEvent = ({ event, events }: Pick<Hook, 'event' | 'events'>) => events.length === 1 && events[0] === event

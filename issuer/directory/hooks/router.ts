@@ -16,7 +16,8 @@ import {
   newSigningKeyBody,
   readHook,
   toHook,
-  withoutSecrets,
+  withMaskedHeaders,
+  withoutKey,
 } from './hook.ts'
 import { lanesRoutes } from './lanes-router.ts'
 import { type HookOperationsDependencies, hookOperations } from './operations.ts'
@@ -42,14 +43,19 @@ export const hooksRoutes = (dependencies: HookDependencies): Route[] => {
   const hooks = hookOperations(dependencies)
   const test = createTestSend({ ...dependencies, hooks })
 
-  /** As this caller may see them. */
-  const shown = async (
+  /** As this caller may see it. */
+  const shown = (row: Hook, caller: Caller): z.input<typeof readHook> => {
+    const mayHaveSecrets = isAllowed({ method: 'GET', scope: 'hooks', secret: true }, caller)
+    if (!mayHaveSecrets) return withMaskedHeaders(withoutKey(toHook(row)))
+    return caller.person ? withoutKey(toHook(row)) : toHook(row)
+  }
+
+  const allShown = async (
     rows: readonly Hook[],
     caller: Caller,
     { includeExecutionStats }: z.output<typeof withStats>,
   ) => {
-    const mayHaveKeys = isAllowed({ method: 'GET', scope: 'hooks', secret: true }, caller)
-    const hookRecords = rows.map((row) => (mayHaveKeys ? toHook(row) : withoutSecrets(toHook(row))))
+    const hookRecords = rows.map((row) => shown(row, caller))
     if (!includeExecutionStats) return hookRecords
     const hookIds = rows.map((row) => row.id)
     const stats = await executionStats(run, hookIds)
@@ -70,7 +76,7 @@ export const hooksRoutes = (dependencies: HookDependencies): Route[] => {
       response: z.array(readHook),
       async handle({ query, page, caller }) {
         const { hooks: rows, total } = await hooks.list(page)
-        return { body: await shown(rows, caller, query), total }
+        return { body: await allShown(rows, caller, query), total }
       },
     }),
     route({
@@ -97,7 +103,7 @@ export const hooksRoutes = (dependencies: HookDependencies): Route[] => {
       response: readHook,
       problems: ['entity.not_exists_with_id'],
       async handle({ params: { id: hookId }, query, caller }) {
-        const [body] = await shown([await hooks.get(hookId)], caller, query)
+        const [body] = await allShown([await hooks.get(hookId)], caller, query)
         return { body }
       },
     }),
@@ -127,9 +133,11 @@ export const hooksRoutes = (dependencies: HookDependencies): Route[] => {
       params,
       body: hookPatch,
       status: 200,
-      response: hook,
+      response: readHook,
       problems: ['entity.not_exists', 'entity.invalid_input', 'hook.missing_events', 'hook.target_not_allowed'],
-      handle: async (context) => ({ body: toHook(await hooks.update(context, context.params.id, context.body)) }),
+      handle: async (context) => ({
+        body: shown(await hooks.update(context, context.params.id, context.body), context.caller),
+      }),
     }),
     route({
       method: 'DELETE',

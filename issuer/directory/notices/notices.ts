@@ -18,13 +18,13 @@ export interface Notices {
     subject: string
     stillAllowed: () => Promise<boolean>
   }): (signal: AbortSignal) => AsyncGenerator<ServerSentEvent | undefined>
-  close(): void
+  close(): Promise<void>
 }
 
 export interface NoticesOptions {
   feed: Pick<EventFeed, 'heads' | 'keeps' | 'position'>
-  /** On `outcomesChannel`. */
-  notifier: Pick<Notifier, 'onNotify'>
+  /** Hears `outcomesChannel`, on a connection of its own: only while anybody listens. */
+  hearOutcomes: () => Pick<Notifier, 'onNotify' | 'close' | 'connected'>
   /** How often one look serves all who listen, in ms. Default 250. */
   lookMs?: number
   /** Between comments on a stream that has nothing to tell, in ms: proxies end what is silent. Default 15 000. */
@@ -45,27 +45,29 @@ interface Listener {
 /** Whoever is further behind begins anew: to read everything there is `GET /events`. */
 const mostBehind = 10_000
 const pageSize = 100
+/** How long a stream waits until outcomes are heard of, in ms. */
+const connectMs = 1_000
 
 /** Events about signing in and acting for somebody; the others are changes. */
 const ofSessions = new Set(['PostSignIn', 'PostRegister', 'Session.Ended'])
 const isOfSession = ({ type, entity }: EventHead) => ofSessions.has(type) || entity.kind.startsWith('impersonation')
 
 export const createNotices = (options: NoticesOptions): Notices => {
-  const { feed, notifier, lookMs = 250, heartbeatMs = 15_000, recheckMs = 5_000 } = options
+  const { feed, hearOutcomes, lookMs = 250, heartbeatMs = 15_000, recheckMs = 5_000 } = options
   const { most = 200, mostOfSubject = 20 } = options
   const closing = new AbortController()
   const listeners = new Set<Listener>()
 
-  const stopListening = notifier.onNotify((payload) => {
-    const told = readOutcomes(payload)
-    for (const listener of listeners) hear(listener, told)
-  })
-
-  let isLooking = false
+  let looking: Promise<void> | undefined
+  let notifier: ReturnType<NoticesOptions['hearOutcomes']> | undefined
   /** While anybody listens. A look that fails is made again. */
   const look = async () => {
-    if (isLooking) return
-    isLooking = true
+    const opened = hearOutcomes()
+    notifier = opened
+    opened.onNotify((payload) => {
+      const told = readOutcomes(payload)
+      for (const listener of listeners) hear(listener, told)
+    })
     let last: number | undefined
     while (listeners.size > 0 && !closing.signal.aborted) {
       const position = await feed.position().catch(() => last)
@@ -73,7 +75,14 @@ export const createNotices = (options: NoticesOptions): Notices => {
       last = position
       await pause(lookMs, closing.signal)
     }
-    isLooking = false
+    looking = undefined
+    await opened.close()
+  }
+
+  /** From then on no outcome is missed. Without a connection there are none for a while. */
+  const hearing = async (signal: AbortSignal) => {
+    const until = performance.now() + connectMs
+    while (!notifier?.connected && performance.now() < until && !signal.aborted) await pause(10, signal)
   }
 
   const requireRoom = (subject: string) => {
@@ -89,16 +98,17 @@ export const createNotices = (options: NoticesOptions): Notices => {
         const listener: Listener = { subject, wakeUp: createWakeUp(), outcomes: new Map() }
         listeners.add(listener)
         try {
-          void look()
+          looking ??= look()
+          await hearing(signal)
           yield* follow({ feed, listener, after, stillAllowed, signal, heartbeatMs, recheckMs })
         } finally {
           listeners.delete(listener)
         }
       }
     },
-    close() {
+    async close() {
       closing.abort()
-      stopListening()
+      await looking
     },
   }
 }

@@ -40,6 +40,9 @@ export interface Found {
   isExact: boolean
 }
 
+/** Without it the indexes of trigrams would have nothing to look for, or too much. */
+const indexed = /[\p{L}\p{N}]{3}/u
+
 /** In one statement: of each kind what has this id, then up to `limit` that have the text somewhere. */
 export const searchRecords = async (
   knex: Knex,
@@ -50,7 +53,7 @@ export const searchRecords = async (
   if (kinds.length === 0) return []
   const queries = [
     ...kinds.map((kind) => exact(knex, kind, q).limit(limit)),
-    ...kinds.map((kind) => containing(knex, kind, q, limit)),
+    ...(indexed.test(q) ? kinds.map((kind) => containing(knex, kind, q, limit)) : []),
   ]
   const rows: Found[] = await knex.unionAll(queries, true)
   const seen = new Set<string>()

@@ -33,9 +33,19 @@ export const identityOperations = ({ mutate, notifyOwner }: IdentityDependencies
     record({ type: 'User.Data.Updated', entity: { kind: 'user', id: userId }, data })
 
   return {
-    /** Links or replaces the identity at a target; answers all identities. Throws 422 when somebody else has it. */
-    set: (context: OperationContext, userId: string, target: string, identity: Identity): Promise<User['identities']> =>
+    /**
+     * Links or replaces the identity at a target, after `check`; answers all identities. Throws 422 when somebody else
+     * has it.
+     */
+    set: (
+      context: OperationContext,
+      userId: string,
+      target: string,
+      identity: Identity,
+      check?: (trx: Mutation['trx']) => Promise<void>,
+    ): Promise<User['identities']> =>
       mutate(context, async (mutation) => {
+        await check?.(mutation.trx)
         const row = await lockFor(mutation, userId)
         const before = toUser(row).identities
         const identities = storableCustomData({ ...before, [target]: identity })

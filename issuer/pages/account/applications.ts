@@ -41,9 +41,8 @@ ${applications.map((application) => entry(say, shell, application))}</ul>`,
 const entry = (say: Say, shell: AccountShell, application: ApplicationOnPage): Html => {
   const { id, name, isThirdParty, isOffline, since, scopes, resources, organizations } = application
   return html`<li class="entry">${clientHeader({ name })}
-<p>${say('accountApplicationSince', { time: timeAgo(shell, since) })}${
-    isThirdParty && html`<span class="badge">${say('accountApplicationThirdParty')}</span>`
-  }</p>
+${isThirdParty && html`<p><span class="badge">${say('accountApplicationThirdParty')}</span></p>`}
+<p>${say('accountApplicationSince', { time: timeAgo(shell, since) })}</p>
 ${isOffline && html`<p>${say('accountApplicationOffline')}</p>`}
 ${scopeList(
   say('accountApplicationMay'),

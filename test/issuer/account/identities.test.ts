@@ -184,3 +184,16 @@ test('people of an enterprise prove by it who they are; it is not linked here', 
   const verification = await confirm(shop, enterpriseId)
   expect((await shop.patch('/my-account', { username: `c_${newId(8)}` }, { verification })).status).toBe(200)
 })
+
+test('what a provider told is linked to nobody once the connector leads elsewhere', async () => {
+  const id = await confirm(shop)
+  await account.experience.issuer.sql(
+    `UPDATE proofs SET data = jsonb_set(data, '{federated,origin}', '"elsewhere"') WHERE id = $1`,
+    [id],
+  )
+  expect(await link(shop, id, await shop.verify())).toMatchObject({
+    status: 404,
+    body: { code: 'verification_record.not_found' },
+  })
+  expect((await shop.get('/my-account')).body.identities).toEqual({})
+})

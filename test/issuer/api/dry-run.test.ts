@@ -27,57 +27,64 @@ const everything = async () => {
   return Object.fromEntries(contents.map(([name, { rows }]) => [name, rows]))
 }
 
-const deletions: [path: () => string, consequences: object][] = [
+const deletions: [path: () => string, meaning: object][] = [
   [
     () => `/users/${idAt('/users/{userId}')}`,
     {
-      counts: { sessions: 1, grants: 1, impersonations: 1, personalAccessTokens: 1, roles: 1, organizations: 1 },
+      consequences: { sessions: 1, grants: 1, impersonations: 1, personalAccessTokens: 1, roles: 1, organizations: 1 },
       events: { 'Session.Ended': 1, 'User.Deleted': 1, 'Impersonation.Ended': 1 },
       hooks: 1,
     },
   ],
   [
     () => `/roles/${idAt('/roles/{id}')}`,
-    { counts: { users: 1, applications: 0, permissions: 1 }, events: { 'Role.Deleted': 1 }, hooks: 1 },
+    { consequences: { users: 1, applications: 0, permissions: 1 }, events: { 'Role.Deleted': 1 }, hooks: 1 },
   ],
   [
     () => `/resources/${idAt('/resources/{id}')}/scopes/${idAt('/resources/{resourceId}/scopes/{scopeId}')}`,
     {
-      counts: { roles: 1, organizationRoles: 1, users: 1, applications: 0 },
+      consequences: { roles: 1, organizationRoles: 1, users: 1, applications: 0 },
       events: { 'Scope.Deleted': 1 },
       hooks: 0,
     },
   ],
   [
     () => `/resources/${idAt('/resources/{id}')}`,
-    { counts: { permissions: 2, roles: 1, users: 1, applications: 0 }, events: {}, hooks: 0 },
+    { consequences: { permissions: 2, roles: 1, users: 1, applications: 0 }, events: {}, hooks: 0 },
   ],
   [
     () => `/applications/${idAt('/applications/{id}')}`,
     {
-      counts: { secrets: 1, grants: 1, users: 1, consents: 0, impersonations: 1, roles: 1, organizations: 1 },
+      consequences: { secrets: 1, grants: 1, users: 1, consents: 0, impersonations: 1, roles: 1, organizations: 1 },
       events: {},
       hooks: 0,
     },
   ],
   [
     () => `/organizations/${idAt('/organizations/{id}')}`,
-    { counts: { users: 1, applications: 1 }, events: { 'Organization.Deleted': 1 }, hooks: 1 },
+    { consequences: { users: 1, applications: 1 }, events: { 'Organization.Deleted': 1 }, hooks: 1 },
   ],
   [
     () => `/organization-roles/${idAt('/organization-roles/{id}')}`,
-    { counts: { users: 1, applications: 0, organizations: 1 }, events: { 'OrganizationRole.Deleted': 1 }, hooks: 0 },
+    {
+      consequences: { users: 1, applications: 0, organizations: 1 },
+      events: { 'OrganizationRole.Deleted': 1 },
+      hooks: 0,
+    },
   ],
   [
     () => `/organization-scopes/${idAt('/organization-scopes/{id}')}`,
-    { counts: { organizationRoles: 1, users: 1 }, events: { 'OrganizationScope.Deleted': 1 }, hooks: 0 },
+    { consequences: { organizationRoles: 1, users: 1 }, events: { 'OrganizationScope.Deleted': 1 }, hooks: 0 },
   ],
-  [() => `/connectors/${idAt('/connectors/{id}')}`, { counts: { users: 0, organizations: 0 }, events: {}, hooks: 0 }],
+  [
+    () => `/connectors/${idAt('/connectors/{id}')}`,
+    { consequences: { users: 0, organizations: 0 }, events: {}, hooks: 0 },
+  ],
   [
     () => `/sso-connectors/${idAt('/sso-connectors/{id}')}`,
-    { counts: { users: 1, organizations: 1 }, events: {}, hooks: 0 },
+    { consequences: { users: 1, organizations: 1 }, events: {}, hooks: 0 },
   ],
-  [() => `/hooks/${idAt('/hooks/{id}')}`, { counts: { openDeliveries: 0, replays: 1 }, events: {}, hooks: 0 }],
+  [() => `/hooks/${idAt('/hooks/{id}')}`, { consequences: { openDeliveries: 0, replays: 1 }, events: {}, hooks: 0 }],
 ]
 
 test('counts what would end and who would lose something, and changes nothing', async () => {
@@ -90,9 +97,9 @@ test('counts what would end and who would lose something, and changes nothing', 
   await hook(['Organization.Deleted'], { organizationIds: ['another'] })
   const wakes = api.wakes()
   const before = await everything()
-  for (const [path, consequences] of deletions) {
+  for (const [path, meaning] of deletions) {
     const answer = await api.call('DELETE', `${path()}?dryRun=true`)
-    expect([path(), answer.status, answer.body]).toEqual([path(), 200, consequences])
+    expect([path(), answer.status, answer.body]).toEqual([path(), 200, meaning])
   }
   expect(await everything()).toEqual(before)
   expect(api.wakes()).toBe(wakes)

@@ -35,6 +35,7 @@ test('who signs in there is told here, and nothing that belongs to the exchange'
     connectorId: id,
     target: id,
     issuer: provider.issuer,
+    origin: JSON.stringify([provider.issuer, null, null]),
     raw: { iss: provider.issuer, ...provider.person },
   })
   expect(provider.asked).toEqual([
@@ -194,6 +195,7 @@ test('claims that cannot be used are left out', async () => {
     target: id,
     subject: 'x',
     issuer: provider.issuer,
+    origin: JSON.stringify([provider.issuer, null, null]),
     emailVerified: false,
     phoneVerified: false,
     name: 'n'.repeat(128),

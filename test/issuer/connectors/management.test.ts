@@ -18,6 +18,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await provider.close()
   await issuer.database.pool.query('DELETE FROM identity_providers')
+  await issuer.database.pool.query(`UPDATE users SET identities = '{}'`)
 })
 
 const config = () => ({
@@ -341,5 +342,98 @@ describe('enterprise connectors', () => {
     // What was read just now is read again.
     provider.be('out_of_order')
     expect(await refusal('PATCH', path, { config: config() })).toEqual([502, 'connector.provider_unavailable'])
+  })
+})
+
+describe('a connector by which people are known', () => {
+  let other: IdentityProvider
+  beforeEach(async () => {
+    other = await startIdentityProvider()
+  })
+  afterEach(() => other.close())
+  const elsewhere = () => ({ issuer: other.issuer, clientId: other.clientId, clientSecret: other.clientSecret })
+  const createUser = async (): Promise<string> =>
+    (await issuer.api('POST', '/users', { username: `u${Math.random().toString(36).slice(2)}` })).body.id
+  const inUse = { status: 422, body: { code: 'connector.has_identities', data: { identities: 1 } } }
+
+  test('leads nowhere else, and changes in every other way', async () => {
+    const { id } = await create(oidc('known'))
+    const user = await createUser()
+    await issuer.api('PUT', `/users/${user}/identities/known`, { userId: '7' })
+    expect(await issuer.api('PATCH', `/connectors/${id}`, { config: elsewhere() })).toMatchObject(inUse)
+    const same = { config: { ...config(), scope: 'openid email' }, metadata: { name: 'Another name' } }
+    expect((await issuer.api('PATCH', `/connectors/${id}`, same)).status).toBe(200)
+    await issuer.api('DELETE', `/users/${user}/identities/known`)
+    expect((await issuer.api('PATCH', `/connectors/${id}`, { config: elsewhere() })).status).toBe(200)
+  })
+
+  test('leads nowhere else when it is of an enterprise', async () => {
+    const body = { providerName: 'OIDC', connectorName: 'Corp', config: config() }
+    const { id } = (await issuer.api('POST', '/sso-connectors', body)).body
+    const user = await createUser()
+    await issuer.sql(
+      `INSERT INTO user_sso_identities (id, user_id, provider_id, issuer, subject) VALUES ($1, $2, $3, 'x', '7')`,
+      [user, user, id],
+    )
+    expect(await issuer.api('PATCH', `/sso-connectors/${id}`, { config: elsewhere() })).toMatchObject(inUse)
+    expect((await issuer.api('PATCH', `/sso-connectors/${id}`, { connectorName: 'Corporation' })).status).toBe(200)
+    await issuer.api('DELETE', `/users/${user}/sso-identities/${id}`)
+    expect((await issuer.api('PATCH', `/sso-connectors/${id}`, { config: elsewhere() })).status).toBe(200)
+  })
+
+  const answerFor = async (id: string) => {
+    const asked = { state: Math.random().toString(36), redirectUri: 'https://app.example.com/linked' }
+    const { redirectTo } = (await issuer.api('POST', `/connectors/${id}/authorization-uri`, asked)).body
+    return Object.fromEntries((await provider.signIn(redirectTo)).searchParams)
+  }
+
+  test('what it told before it led elsewhere links nobody', async () => {
+    const { id } = await create(oidc('told'))
+    const user = await createUser()
+    const connectorData = await answerFor(id)
+    const changed: number[] = []
+    provider.be({
+      answer: {
+        // The last that is asked for: who it is, is known by then.
+        userinfo: (response) => {
+          void issuer.api('PATCH', `/connectors/${id}`, { config: elsewhere() }).then(({ status }) => {
+            changed.push(status)
+            response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(provider.person))
+          })
+        },
+      },
+    })
+    const link = await issuer.api('POST', `/users/${user}/identities`, { connectorId: id, connectorData })
+    expect(changed).toEqual([200])
+    expect(link).toMatchObject({ status: 400, body: { code: 'connector.authorization_failed' } })
+    expect((await issuer.api('GET', `/users/${user}`)).body.identities).toEqual({})
+  })
+
+  test('leaves its target to no other issuer when it is deleted', async () => {
+    const { id } = await create(oidc('moved'))
+    const user = await createUser()
+    const connectorData = await answerFor(id)
+    const link = await issuer.api('POST', `/users/${user}/identities`, { connectorId: id, connectorData })
+    expect(link.status).toBeLessThan(300)
+    expect((await issuer.api('DELETE', `/connectors/${id}`)).status).toBe(204)
+    const moved = oidc('moved', { config: elsewhere() })
+    expect(await issuer.api('POST', '/connectors', moved)).toMatchObject(inUse)
+    expect((await issuer.api('POST', '/connectors', oidc('moved'))).status).toBe(200)
+  })
+
+  test('of a link and a change at once one is refused', async () => {
+    for (const round of [0, 1, 2, 3, 4, 5]) {
+      const target = `acme${round}`
+      const { id } = await create(oidc(target))
+      const user = await createUser()
+      const connectorData = await answerFor(id)
+      const [link, change] = await Promise.all([
+        issuer.api('POST', `/users/${user}/identities`, { connectorId: id, connectorData }),
+        issuer.api('PATCH', `/connectors/${id}`, { config: elsewhere() }, { instance: 1 }),
+      ])
+      const { identities } = (await issuer.api('GET', `/users/${user}`)).body
+      const isLinked = link.status < 300
+      expect([Object.keys(identities), change.status]).toEqual(isLinked ? [[target], 422] : [[], 200])
+    }
   })
 })

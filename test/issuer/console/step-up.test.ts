@@ -126,14 +126,8 @@ test('these are all that need one', async () => {
     ...['createUserMfaVerification', 'deleteApplication', 'deleteApplicationSecret', 'deleteClaimsScript'],
     ...['deleteConnector', 'deleteCookieKey', 'deleteHook', 'deleteIdTokenKey', 'deleteOrganization'],
     ...['deleteOrganizationRole', 'deleteOrganizationScope', 'deleteResource', 'deleteRole', 'deleteScope'],
-    ...[
-      'deleteSigningKey',
-      'deleteSsoConnector',
-      'deleteUser',
-      'getClaimsScript',
-      'getHookSigningKey',
-      'listClaimsScripts',
-    ],
+    ...['deleteSigningKey', 'deleteSsoConnector', 'deleteUser', 'getClaimsScript', 'getHookSigningKey'],
+    ...['listClaimsScripts'],
     ...['purgeHookDeadLetters', 'putClaimsScript', 'replaceHookSigningKey', 'rotateIdTokenKeys'],
     ...['rotateSigningKeys', 'testClaimsScript', 'updateClaimsScript', 'updateUserPassword'],
   ])

@@ -115,6 +115,22 @@ test('whoever has signed in adds an identity of their own, which is one event', 
   ])
 })
 
+test('what a provider told makes nobody and is linked to nobody once the connector leads elsewhere', async () => {
+  const leadElsewhere = (verificationId: string) =>
+    federated.issuer.sql(
+      `UPDATE proofs SET data = jsonb_set(data, '{federated,origin}', '"elsewhere"') WHERE id = $1`,
+      [verificationId],
+    )
+  const before = (await federated.users()).length
+  const pages = await federated.pages()
+  await pages.put('', { interactionEvent: 'Register' })
+  const { body } = await verify(pages)
+  await leadElsewhere(body.verificationId)
+  await identify(pages, body.verificationId)
+  expect((await pages.post('/submit')).body.code).toBe('user.identity_already_in_use')
+  expect(await federated.users()).toHaveLength(before)
+})
+
 describe('an enterprise', () => {
   const employee = () => {
     const email = `emp${count}@corp.example`

@@ -41,6 +41,8 @@ export const useChange = <Id extends OperationId>(id: Id) => {
     onSuccess: () => void client.invalidateQueries(),
     onError: (error) => {
       if (isProblem(error, 'console.step_up_required')) signInAgain({ stepUp: true })
+      // Somebody else was first: the page shows what is there now.
+      if (isProblem(error, 'entity.version_mismatch')) void client.invalidateQueries()
     },
   })
 }

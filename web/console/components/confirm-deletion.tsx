@@ -100,10 +100,14 @@ const useConsequences = <Id extends OperationId>(operation: Id, { params }: Inpu
     // Another deletion would be carried out.
     enabled: when && operations[operation].canDryRun,
   })
-  return Object.entries(Object((data as { consequences?: object } | undefined)?.consequences))
-    .filter(([, count]) => Number(count) > 0)
-    .map(([what, count]) => `${Number(count).toLocaleString('en')} ${words(what)}`)
+  const { counts = {}, hooks = 0 } = (data ?? {}) as { counts?: Record<string, number>; hooks?: number }
+  return [
+    ...Object.entries(counts).map(([what, count]) => ({ what: words(what), count })),
+    { what: 'hooks, which hear of it', count: hooks },
+  ]
+    .filter(({ count }) => count > 0)
+    .map(({ what, count }) => `${count.toLocaleString('en')} ${what}`)
 }
 
-/** `hookDeliveries` → `hook deliveries`. */
+/** `openDeliveries` → `open deliveries`. */
 const words = (name: string): string => name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)

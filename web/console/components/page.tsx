@@ -3,7 +3,12 @@ import { Link } from 'wouter'
 import { Icon } from '../design/icon.tsx'
 import style from './page.module.css'
 
-interface PageProps {
+/** What a page gets: the parameters of its address. */
+export interface PageProps {
+  params: Readonly<Record<string, string>>
+}
+
+interface PageFrameProps {
   title: string
   /** One sentence: what it is, for whoever sees it for the first time. */
   lead?: ReactNode
@@ -13,7 +18,7 @@ interface PageProps {
   children?: ReactNode
 }
 
-export const Page = ({ title, lead, above, actions, children }: PageProps) => {
+export const Page = ({ title, lead, above, actions, children }: PageFrameProps) => {
   useEffect(() => {
     document.title = `${title} · Console`
   }, [title])

@@ -34,7 +34,7 @@ export interface Calls {
     params: { "userId": string }
     query: { "dryRun"?: ("true") | ("false") }
     body: undefined
-    answer: { "counts": Record<string, number>; "events": Record<string, number>; "hooks": number } | undefined
+    answer: { "consequences": Record<string, number>; "events": Record<string, number>; "hooks": number } | undefined
   }
   /** Reads the custom data of a user. */
   getUserCustomData: {
@@ -279,7 +279,7 @@ export interface Calls {
     params: { "id": string }
     query: { "dryRun"?: ("true") | ("false") }
     body: undefined
-    answer: { "counts": Record<string, number>; "events": Record<string, number>; "hooks": number } | undefined
+    answer: { "consequences": Record<string, number>; "events": Record<string, number>; "hooks": number } | undefined
   }
   /** Makes an API resource the default one, instead of another, or no longer. */
   setDefaultResource: {
@@ -314,7 +314,7 @@ export interface Calls {
     params: { "resourceId": string; "scopeId": string }
     query: { "dryRun"?: ("true") | ("false") }
     body: undefined
-    answer: { "counts": Record<string, number>; "events": Record<string, number>; "hooks": number } | undefined
+    answer: { "consequences": Record<string, number>; "events": Record<string, number>; "hooks": number } | undefined
   }
   /** Lists roles, newest first, with how many hold each. */
   listRoles: {
@@ -349,7 +349,7 @@ export interface Calls {
     params: { "id": string }
     query: { "dryRun"?: ("true") | ("false") }
     body: undefined
-    answer: { "counts": Record<string, number>; "events": Record<string, number>; "hooks": number } | undefined
+    answer: { "consequences": Record<string, number>; "events": Record<string, number>; "hooks": number } | undefined
   }
   /** Lists the permissions that a role carries, each with its API resource. */
   listRoleScopes: {
@@ -405,7 +405,7 @@ export interface Calls {
     params: { "id": string }
     query: { "dryRun"?: ("true") | ("false") }
     body: undefined
-    answer: { "counts": Record<string, number>; "events": Record<string, number>; "hooks": number } | undefined
+    answer: { "consequences": Record<string, number>; "events": Record<string, number>; "hooks": number } | undefined
   }
   /** Merges the body into the custom data of an application, at the first level. */
   updateApplicationCustomData: {
@@ -622,7 +622,7 @@ export interface Calls {
     params: { "id": string }
     query: { "dryRun"?: ("true") | ("false") }
     body: undefined
-    answer: { "counts": Record<string, number>; "events": Record<string, number>; "hooks": number } | undefined
+    answer: { "consequences": Record<string, number>; "events": Record<string, number>; "hooks": number } | undefined
   }
   /** Lists the users that belong to an organization, with their roles there; the last joined first. */
   listOrganizationUsers: {
@@ -811,7 +811,7 @@ export interface Calls {
     params: { "id": string }
     query: { "dryRun"?: ("true") | ("false") }
     body: undefined
-    answer: { "counts": Record<string, number>; "events": Record<string, number>; "hooks": number } | undefined
+    answer: { "consequences": Record<string, number>; "events": Record<string, number>; "hooks": number } | undefined
   }
   /** Lists the permissions inside organizations that a role carries. */
   listOrganizationRoleScopes: {
@@ -902,7 +902,7 @@ export interface Calls {
     params: { "id": string }
     query: { "dryRun"?: ("true") | ("false") }
     body: undefined
-    answer: { "counts": Record<string, number>; "events": Record<string, number>; "hooks": number } | undefined
+    answer: { "consequences": Record<string, number>; "events": Record<string, number>; "hooks": number } | undefined
   }
   /** Lists the audit trail, newest first. */
   listLogs: {
@@ -993,14 +993,14 @@ export interface Calls {
     params: { "id": string }
     query: {  }
     body: $UpdateHookBody
-    answer: $Hook
+    answer: { "tenantId": "default"; "id": string; "name": string; "event": (string) | (null); "events": (string)[]; "config": { "url": string; "headers"?: Record<string, string>; "retries"?: number; "rateLimit"?: number }; "organizationIds": ((string)[]) | (null); "signingKey"?: string; "webhookSecret"?: string; "enabled": boolean; "disabledReason": (string) | (null); "createdAt": number; "executionStats"?: { "successCount": number; "requestCount": number } }
   }
   /** Deletes a hook; what is still to be delivered to it is cancelled. */
   deleteHook: {
     params: { "id": string }
     query: { "dryRun"?: ("true") | ("false") }
     body: undefined
-    answer: { "counts": Record<string, number>; "events": Record<string, number>; "hooks": number } | undefined
+    answer: { "consequences": Record<string, number>; "events": Record<string, number>; "hooks": number } | undefined
   }
   /** Shows the signing key of a hook, which leaves a row in the audit trail. */
   getHookSigningKey: {
@@ -1462,7 +1462,7 @@ export interface Calls {
     params: { "id": string }
     query: { "dryRun"?: ("true") | ("false") }
     body: undefined
-    answer: { "counts": Record<string, number>; "events": Record<string, number>; "hooks": number } | undefined
+    answer: { "consequences": Record<string, number>; "events": Record<string, number>; "hooks": number } | undefined
   }
   /** Begins a sign-in at a social connector, whose answer links a user (`POST /users/{userId}/identities`). */
   createConnectorAuthorizationUri: {
@@ -1518,7 +1518,7 @@ export interface Calls {
     params: { "id": string }
     query: { "dryRun"?: ("true") | ("false") }
     body: undefined
-    answer: { "counts": Record<string, number>; "events": Record<string, number>; "hooks": number } | undefined
+    answer: { "consequences": Record<string, number>; "events": Record<string, number>; "hooks": number } | undefined
   }
   /** Links a user to the account that a social connector tells of in its answer. */
   createUserIdentity: {

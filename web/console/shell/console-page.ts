@@ -1,5 +1,6 @@
 import type { ComponentType } from 'react'
 import type { OperationId } from '../api/operations.ts'
+import type { PageProps } from '../components/page.tsx'
 import type { IconName } from '../design/icon.tsx'
 
 /** A page of the console. Those with a group stand in the navigation; the others are reached from there. */
@@ -20,4 +21,4 @@ export interface ConsolePage {
 
 export const groups = ['', 'People', 'APIs', 'Webhooks', 'Service'] as const
 
-export type PageProps = { params: Readonly<Record<string, string>> }
+export type { PageProps }

@@ -9,7 +9,7 @@ import { Modal, ModalOverlay } from 'react-aria-components/Modal'
 import { SearchField } from 'react-aria-components/SearchField'
 import { useLocation } from 'wouter'
 import { isAllowed } from '../api/operations.ts'
-import { type Found, search } from '../api/search.ts'
+import { type Found, search, shortestSearch } from '../api/search.ts'
 import { useSession } from '../api/session.tsx'
 import { Icon, type IconName } from '../design/icon.tsx'
 import type { ConsolePage } from './console-page.ts'
@@ -26,12 +26,12 @@ export const Palette = ({ pages, onClose }: { pages: readonly ConsolePage[]; onC
   const asked = usePaused(text.trim())
   const { data: found = [], isFetching } = useQuery({
     queryKey: ['search', asked],
-    queryFn: ({ signal }) => search(asked, scopes, signal),
-    enabled: asked.length > 2,
+    queryFn: ({ signal }) => search(asked, signal),
+    enabled: asked.length >= shortestSearch,
     placeholderData: (before) => before,
   })
   const shown = pages.filter((page) => isShown(page, text, scopes))
-  const entities = text.trim().length > 2 ? found : []
+  const entities = text.trim().length >= shortestSearch ? found : []
   const go = (path: string) => {
     onClose()
     navigate(path)

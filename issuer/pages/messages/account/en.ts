@@ -49,7 +49,7 @@ export const en = {
   accountApplicationOrganizations: 'In your organizations: {names}',
   accountApplicationOffline: 'Keeps its access while you are signed out.',
   accountApplicationSince: 'Since {time}',
-  accountApplicationThirdParty: 'Of somebody else',
+  accountApplicationThirdParty: 'From another provider',
   accountApplicationEnd: 'Remove access',
   accountApplicationEndNamed: 'Remove the access of {name}',
   accountApplicationEnded: 'The application has no access any more.',

@@ -158,7 +158,7 @@ describe('applications', () => {
     const ada = visitAccount(issuer, person)
     await ada.confirm()
     const page = await ada.open('/account/applications')
-    expect(textOf(page)).toMatch(/Shop .*Of somebody else.*Keeps its access.*See your profile/)
+    expect(textOf(page)).toMatch(/Shop .*From another provider.*Keeps its access.*See your profile/)
     const ended = await ada.browser.submit(page, { choice: 'end' }, { with: 'id' })
     expect(textOf(ended)).toContain('The application has no access any more.')
     expect(textOf(ended)).toContain('No application has access to your account.')

@@ -151,13 +151,15 @@ test('an issuer that stops ends its streams', async () => {
   await stream.ended
 })
 
+const hearOutcomes = () => ({ connected: true, onNotify: () => () => {}, close: async () => {} })
+
 /** Without HTTP: what depends on time is an argument. */
 const startNotices = async (options: Partial<Parameters<typeof createNotices>[0]> = {}) => {
   const test = await createTestDatabase()
   const feed = createEventFeed(test.database)
-  const notices = createNotices({ feed, notifier: { onNotify: () => () => {} }, lookMs: 5, ...options })
+  const notices = createNotices({ feed, hearOutcomes, lookMs: 5, ...options })
   const close = async () => {
-    notices.close()
+    await notices.close()
     feed.close()
     await test.close()
   }

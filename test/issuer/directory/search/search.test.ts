@@ -75,6 +75,13 @@ test('signs that SQL gives a meaning mean themselves', async () => {
   for (const text of ['%%%', 'z%a', '___', "'; DROP TABLE users; --", '\\\\\\']) expect(await found(text)).toEqual([])
 })
 
+test('a text without three letters in a row leads to nothing but ids, names and addresses that are it', async () => {
+  const { id } = await api.expect(200, 'POST', '/users', { username: 'a_b', name: 'X y z' })
+  expect(await found('a_b')).toEqual([['user', id]])
+  expect(await found('x y z')).toEqual([])
+  await api.expect(204, 'DELETE', `/users/${id}`)
+})
+
 test('answers a few of each kind', async () => {
   expect((await search('okapi')).results).toHaveLength(5)
   expect((await search('okapi', '&limit=20')).results).toHaveLength(20)

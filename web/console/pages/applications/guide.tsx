@@ -5,6 +5,7 @@ import { CopyableText } from '../../components/copy.tsx'
 import { LinkButton } from '../../components/link-button.tsx'
 import { Notice } from '../../components/notice.tsx'
 import { Facts, Section } from '../../components/page.tsx'
+import { Select } from '../../components/select.tsx'
 import type { Calls } from '../../generated/api.ts'
 import { type Application, keepsSecrets, signsPeopleIn } from './application-types.ts'
 import style from './guide.module.css'
@@ -49,16 +50,12 @@ export const Guide = ({ application }: { application: Application }) => {
         lead={resource ? undefined : 'Tokens here are for no API of yours: register a resource to get some.'}
         actions={
           resources.length > 0 && (
-            <label className={style.resource}>
-              <span>For the API</span>
-              <select value={resource?.id} onChange={(event) => setChosen(event.target.value)}>
-                {resources.map(({ id, name }) => (
-                  <option key={id} value={id}>
-                    {name}
-                  </option>
-                ))}
-              </select>
-            </label>
+            <Select
+              label="For the API"
+              value={resource?.id}
+              options={Object.fromEntries(resources.map(({ id, name }) => [id, name]))}
+              onChange={setChosen}
+            />
           )
         }
       >

@@ -1,0 +1,2 @@
+/** Who may have a role. */
+export const holders = { User: 'People', MachineToMachine: 'Backends' } as const
