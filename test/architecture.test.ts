@@ -264,6 +264,10 @@ describe('who may import whom', () => {
         ),
     )
     expect([...packages].toSorted()).toEqual([
+      ...['autocomplete', 'commands', 'lang-javascript', 'language', 'lint', 'state', 'view'].map(
+        (name) => `@codemirror/${name}`,
+      ),
+      '@lezer/highlight',
       '@tanstack/react-query',
       'react',
       'react-aria-components',

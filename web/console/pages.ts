@@ -34,6 +34,37 @@ export const pages: readonly ConsolePage[] = [
     Page: page(() => import('./pages/roles/role.tsx')),
   },
   {
+    ...{ path: '/organizations', title: 'Organizations', group: 'People', icon: 'organization', key: 'o' },
+    ...{ operation: 'listOrganizations', words: 'tenants teams members jit joining' },
+    Page: page(() => import('./pages/organizations/organizations.tsx')),
+  },
+  {
+    ...{ path: '/organizations/new', title: 'New organization', operation: 'createOrganization' },
+    Page: page(() => import('./pages/organizations/new-organization.tsx')),
+  },
+  {
+    ...{ path: '/organizations/:id/:tab?', title: 'Organization', operation: 'getOrganization' },
+    Page: page(() => import('./pages/organizations/organization.tsx')),
+  },
+  {
+    ...{ path: '/organization-template/roles/:id', title: 'Organization role', operation: 'getOrganizationRole' },
+    Page: page(() => import('./pages/organization-template/role.tsx')),
+  },
+  {
+    ...{ path: '/organization-template/permissions/:id', title: 'Organization permission' },
+    ...{ operation: 'getOrganizationScope' },
+    Page: page(() => import('./pages/organization-template/permission.tsx')),
+  },
+  {
+    ...{ path: '/organization-template', title: 'Organization template', operation: 'listOrganizationRoles' },
+    words: 'organization roles permissions',
+    Page: page(() => import('./pages/organization-template/template.tsx')),
+  },
+  {
+    ...{ path: '/organization-template/:tab', title: 'Organization template', operation: 'listOrganizationRoles' },
+    Page: page(() => import('./pages/organization-template/template.tsx')),
+  },
+  {
     ...{ path: '/applications', title: 'Applications', group: 'APIs', icon: 'application', key: 'a' },
     ...{ operation: 'listApplications', words: 'clients redirect uris secrets guide' },
     Page: page(() => import('./pages/applications/applications.tsx')),
@@ -98,7 +129,7 @@ export const pages: readonly ConsolePage[] = [
     Page: page(() => import('./pages/branding/branding.tsx')),
   },
   {
-    ...{ path: '/messages', title: 'Messages', group: 'Service', icon: 'message', key: 'm' },
+    ...{ path: '/messages', title: 'Messages', group: 'Service', icon: 'message', key: 'n' },
     ...{ operation: 'listConnectors', words: 'mail sms smtp twilio templates connectors' },
     Page: page(() => import('./pages/messages/messages.tsx')),
   },
@@ -137,4 +168,45 @@ export const pages: readonly ConsolePage[] = [
     Page: page(() => import('./pages/developer/developer.tsx')),
   },
   { path: '/developer/:tab', title: 'Developer', Page: page(() => import('./pages/developer/developer.tsx')) },
+  {
+    ...{ path: '/events/types/:type', title: 'Kind of event' },
+    Page: page(() => import('./pages/events/event-type.tsx')),
+  },
+  {
+    ...{ path: '/events', title: 'Events', group: 'Webhooks', icon: 'event', key: 'e' },
+    ...{ operation: 'readEvents', words: 'catalogue feed examples payloads' },
+    Page: page(() => import('./pages/events/events.tsx')),
+  },
+  {
+    ...{ path: '/events/:tab', title: 'Feed of events', operation: 'readEvents' },
+    Page: page(() => import('./pages/events/events.tsx')),
+  },
+  {
+    ...{ path: '/audit', title: 'Audit trail', group: 'Service', icon: 'audit', key: 't' },
+    ...{ operation: 'listLogs', words: 'logs history who did what' },
+    Page: page(() => import('./pages/audit/audit.tsx')),
+  },
+  {
+    ...{ path: '/audit/:id', title: 'Row of the audit trail', operation: 'getLog' },
+    Page: page(() => import('./pages/audit/audit-row.tsx')),
+  },
+  {
+    ...{ path: '/keys', title: 'Keys', group: 'Service', icon: 'key', key: 'k' },
+    ...{ operation: 'listSigningKeys', words: 'signing rotation jwks leaked' },
+    Page: page(() => import('./pages/keys/keys.tsx')),
+  },
+  {
+    ...{ path: '/members', title: 'Members', group: 'Service', icon: 'member', key: 'm' },
+    ...{ operation: 'listRoleUsers', words: 'owners operators auditors console roles invite' },
+    Page: page(() => import('./pages/members/members.tsx')),
+  },
+  {
+    ...{ path: '/claims', title: 'Custom claims', group: 'Service', icon: 'claims', key: 'c' },
+    ...{ operation: 'getClaimsScript', words: 'jwt customizer script tokens' },
+    Page: page(() => import('./pages/claims/claims.tsx')),
+  },
+  {
+    ...{ path: '/claims/:kind', title: 'Custom claims', operation: 'getClaimsScript' },
+    Page: page(() => import('./pages/claims/claims.tsx')),
+  },
 ]

@@ -10,6 +10,7 @@ export interface LogFilter {
   personId?: string | undefined
   sessionId?: string | undefined
   logKey?: string | undefined
+  result?: 'Success' | 'Error' | undefined
   start_time?: Date | undefined
   end_time?: Date | undefined
   enableCap: boolean
@@ -24,7 +25,7 @@ export const findLog = (knex: Knex, id: string): Promise<LogRow | undefined> =>
 /** Newest first. `isCapped` says that there are more than `total`. */
 export const listLogs = async (
   knex: Knex,
-  { userId, applicationId, personId, sessionId, logKey, start_time, end_time, enableCap }: LogFilter,
+  { userId, applicationId, personId, sessionId, logKey, result, start_time, end_time, enableCap }: LogFilter,
   page: Page,
 ): Promise<{ rows: LogRow[]; total: number; isCapped: boolean }> => {
   const query = knex('logs')
@@ -34,6 +35,7 @@ export const listLogs = async (
     query.where({ application_id: consoleClientId }).whereRaw(`payload->'person'->>'userId' = ?`, [personId])
   if (sessionId !== undefined) query.where({ session_id: sessionId })
   if (logKey !== undefined) query.where({ key: logKey })
+  if (result !== undefined) query.where({ result })
   if (start_time !== undefined) query.where('created_at', '>=', start_time)
   if (end_time !== undefined) query.where('created_at', '<=', end_time)
   const counted = query.clone().select('id')

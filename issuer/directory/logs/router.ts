@@ -20,6 +20,7 @@ export const logsRoutes = ({ database: { knex } }: ManagementDependencies): Rout
       personId: id.describe('What this person did in the console.').optional(),
       sessionId: id.describe('Changes that an API made because of this session (`Surrogate-Session`).').optional(),
       logKey: z.string().min(1).max(256).optional(),
+      result: z.enum(['Success', 'Error']).optional(),
       start_time: timestampText.optional(),
       end_time: timestampText.optional(),
       /** Counts no further than 10 000 and says so in `Total-Number-Is-Capped`. */

@@ -7,6 +7,7 @@ import type { Calls } from '../generated/api.ts'
 import { Allowed } from './allowed.tsx'
 import style from './assignments.module.css'
 import { Button } from './button.tsx'
+import { Choices } from './choices.tsx'
 import { CopyAsCurl } from './copy.tsx'
 import { Dialog, DialogActions, useDialog } from './dialog.tsx'
 import { announce, ProblemNotice } from './notice.tsx'
@@ -16,6 +17,17 @@ import { Rows } from './rows.tsx'
 type RowOf<Id extends OperationId> = Calls[Id]['answer'] extends readonly (infer Row extends { id: string })[]
   ? Row
   : never
+
+/** What may be added. */
+interface Candidates<From extends OperationId, Row> {
+  operation: From
+  query?: Input<From>['query']
+  params?: Calls[From]['params']
+  /** By which parameter the list is searched. Default `search`. */
+  searchedBy?: 'search' | 'q'
+  /** Where they are not the rows of the list themselves: then they are searched here. */
+  rowsOf?(body: Calls[From]['answer']): readonly Row[]
+}
 
 interface AssignmentsProps<
   List extends OperationId,
@@ -28,8 +40,7 @@ interface AssignmentsProps<
   /** One of them: `role`. */
   kind: string
   list: { operation: List; input: Input<List> }
-  /** What may be added: a list with a search. */
-  candidates: { operation: From; query?: Input<From>['query']; params?: Calls[From]['params'] }
+  candidates: Candidates<From, RowOf<List>>
   nameOf(row: RowOf<List> | RowOf<From>): string
   detailOf?(row: RowOf<List> | RowOf<From>): ReactNode
   link?(row: RowOf<List>): string
@@ -52,7 +63,7 @@ export const Assignments = <
   const taking = useChange(remove.operation)
   const rows = (data?.body ?? []) as unknown as readonly RowOf<List>[]
   return (
-    <Section title={title} lead={lead} actions={<AddSome {...props} />}>
+    <Section title={title} lead={lead} actions={<AddSome {...props} has={rows.map(({ id }) => id)} />}>
       <ProblemNotice error={error ?? taking.error} />
       {!data && !error && <Loading lines={2} />}
       {data && (
@@ -84,26 +95,37 @@ export const Assignments = <
   )
 }
 
-const AddSome = <
-  List extends OperationId,
-  From extends OperationId,
-  Add extends OperationId,
-  Remove extends OperationId,
->({
+interface AddSomeProps<From extends OperationId, Add extends OperationId, Row extends { id: string }> {
+  kind: string
+  candidates: Candidates<From, Row>
+  /** Ids of what is there already. */
+  has?: readonly string[]
+  nameOf(row: Row | RowOf<From>): string
+  detailOf?(row: Row | RowOf<From>): ReactNode
+  add: { operation: Add; input(ids: string[]): Input<Add> }
+}
+
+/** A button and the dialog behind it, in which some are looked for and chosen. */
+export const AddSome = <From extends OperationId, Add extends OperationId, Row extends { id: string } = RowOf<From>>({
   kind,
   add,
   candidates,
+  has = [],
   nameOf,
   detailOf,
-}: AssignmentsProps<List, From, Add, Remove>) => {
+}: AddSomeProps<From, Add, Row>) => {
   const dialog = useDialog(`add ${kind}`)
   const [text, setText] = useState('')
   const [chosen, setChosen] = useState<readonly string[]>([])
-  const { operation, params, query } = candidates
-  const input = { params, query: { ...query, page: 1, page_size: 20, ...(text && { search: containing(text) }) } }
+  const { operation, params, query, searchedBy = 'search', rowsOf } = candidates
+  const searched = text && !rowsOf && { [searchedBy]: searchedBy === 'search' ? containing(text) : text }
+  const input = { params, query: { ...query, page: 1, page_size: rowsOf ? 100 : 20, ...searched } }
   const { data, error } = useRead(operation, input as Input<From>, { when: dialog.isOpen })
   const change = useChange(add.operation)
-  const rows = (data?.body ?? []) as unknown as readonly RowOf<From>[]
+  const all = rowsOf ? data && rowsOf(data.body) : (data?.body as readonly RowOf<From>[] | undefined)
+  const rows = (all ?? []).filter(
+    (row) => !has.includes(row.id) && (!rowsOf || nameOf(row).toLowerCase().includes(text.toLowerCase())),
+  )
   const close = () => {
     setChosen([])
     setText('')
@@ -133,25 +155,11 @@ const AddSome = <
           value={text}
           onChange={(event) => setText(event.target.value)}
         />
-        <ul className={style.options}>
-          {rows.map((row) => (
-            <li key={row.id}>
-              <label>
-                <input
-                  type="checkbox"
-                  checked={chosen.includes(row.id)}
-                  onChange={({ target }) =>
-                    setChosen(target.checked ? [...chosen, row.id] : chosen.filter((id) => id !== row.id))
-                  }
-                />
-                <span>
-                  <b>{nameOf(row)}</b>
-                  <span>{detailOf?.(row)}</span>
-                </span>
-              </label>
-            </li>
-          ))}
-        </ul>
+        <Choices
+          rows={rows.map((row) => ({ key: row.id, name: nameOf(row), detail: detailOf?.(row) }))}
+          chosen={chosen}
+          onChange={setChosen}
+        />
         {data && rows.length === 0 && <p>There is nothing else to add{text && ' with that name'}.</p>}
         <DialogActions>
           <CopyAsCurl operation={add.operation} input={add.input([...chosen])} />

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { useId, useState } from 'react'
+import { type ReactNode, useId, useState } from 'react'
 import { call } from '../api/call.ts'
 import { type Input, type OperationId, operations } from '../api/operations.ts'
 import { useChange } from '../api/queries.ts'
@@ -19,11 +19,13 @@ interface ConfirmDeletionProps<Id extends OperationId> {
   operation: Id
   params: Calls[Id]['params']
   onDone(): void
+  /** What comes of it, where the server does not count it. */
+  children?: ReactNode
 }
 
 /** Deletes something: says first what ends with it, and wants its name typed. */
 export const ConfirmDeletion = <Id extends OperationId>(props: ConfirmDeletionProps<Id>) => {
-  const { kind, name, operation, params, onDone } = props
+  const { kind, name, operation, params, onDone, children } = props
   const id = useId()
   const dialog = useDialog(`delete ${kind} ${name}`)
   const [typed, setTyped] = useState('')
@@ -63,7 +65,7 @@ export const ConfirmDeletion = <Id extends OperationId>(props: ConfirmDeletionPr
               </ul>
             </Notice>
           ) : (
-            <p>This cannot be undone.</p>
+            <p>{children} This cannot be undone.</p>
           )}
           <div className={style.field}>
             <label htmlFor={id}>

@@ -9,13 +9,13 @@ import { CopyAsCurl } from './copy.tsx'
 import { Dialog, DialogActions } from './dialog.tsx'
 import { useDraft } from './draft.ts'
 import style from './entity-form.module.css'
-import type { Field } from './field.ts'
+import type { Draft, Field } from './field.ts'
 import { Fields } from './fields.tsx'
 import { useKey } from './keys.ts'
 import { useLeaveGuard } from './leave-guard.ts'
 import { announce, Notice, ProblemNotice } from './notice.tsx'
 import { Section } from './page.tsx'
-import { changedFields, changeOf, same, shown, valueAt, valuesOf } from './record-values.ts'
+import { changedFields, changedLines, changeOf, same, shown, valueAt, valuesOf } from './record-values.ts'
 
 interface EntityFormProps<Id extends OperationId> {
   /** Tells the forms of a page apart. */
@@ -31,6 +31,8 @@ interface EntityFormProps<Id extends OperationId> {
   bodyOf?(change: Record<string, unknown>): Record<string, unknown>
   /** Stands beside the fields: what becomes of the record as it is typed. */
   beside?(record: object): ReactNode
+  /** Below the fields, with what is typed in them. */
+  children?: (values: Draft) => ReactNode
 }
 
 /**
@@ -44,7 +46,7 @@ export const EntityForm = <Id extends OperationId>(props: EntityFormProps<Id>) =
 )
 
 const AllowedForm = <Id extends OperationId>(props: EntityFormProps<Id>) => {
-  const { name, operation, params, record, etag, groups, bodyOf = (change) => change, beside } = props
+  const { name, operation, params, record, etag, groups, bodyOf = (change) => change, beside, children } = props
   const fields = Object.values(groups).flat()
   const { draft, setDraft, forget, wasKept, isOf } = useDraft(name)
   isOf(fields)
@@ -96,6 +98,7 @@ const AllowedForm = <Id extends OperationId>(props: EntityFormProps<Id>) => {
           />
         </Section>
       ))}
+      {children?.(valuesOf(fields, record, draft))}
       {isUnsaved && (
         <SaveBar>
           {wasKept && <p>You typed this before; it is not saved yet.</p>}
@@ -153,13 +156,24 @@ const Diff = ({ fields, before, after }: DiffProps) => (
     {fields.map((field) => (
       <div key={field.path}>
         <dt>{field.label}</dt>
-        <dd>
-          <del>{shown(valueAt(before, field.path), field)}</del> <span aria-hidden="true">→</span>{' '}
-          <ins>{shown(after[field.path], field)}</ins>
-        </dd>
+        {field.kind === 'code' ? (
+          <Lines {...changedLines(String(valueAt(before, field.path) ?? ''), String(after[field.path] ?? ''))} />
+        ) : (
+          <dd>
+            <del>{shown(valueAt(before, field.path), field)}</del> <span aria-hidden="true">→</span>{' '}
+            <ins>{shown(after[field.path], field)}</ins>
+          </dd>
+        )}
       </div>
     ))}
   </dl>
+)
+
+const Lines = ({ gone, come }: { gone: string; come: string }) => (
+  <dd className={style.lines}>
+    {gone && <del>{gone}</del>}
+    {come && <ins>{come}</ins>}
+  </dd>
 )
 
 const OtherVersion = ({ fields, record }: { fields: readonly Field[]; record: unknown }) => {

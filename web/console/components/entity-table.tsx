@@ -59,12 +59,15 @@ export const EntityTable = <Id extends OperationId>(props: EntityTableProps<Id>)
   useKey({ keys: 'n', label: 'Next page' }, page < pages ? () => turn(page + 1) : undefined)
   useKey({ keys: 'p', label: 'Page before' }, page > 1 ? () => turn(page - 1) : undefined)
 
-  if (error) return <ProblemNotice error={error} />
-  if (!rows) return <Loading lines={8} />
-  if (total === 0 && page === 1 && Object.keys(asked).length === 0) return empty
+  const isAsked = Object.keys(asked).length > 0
+  if (error && !isAsked) return <ProblemNotice error={error} />
+  if (!rows && !isAsked) return <Loading lines={8} />
+  if (!error && total === 0 && page === 1 && !isAsked) return empty
   return (
     <div className={style.list}>
       {filters.length > 0 && <FilterBar filters={filters} search={search} onChange={setSearch} />}
+      {/* What is asked for can be put right. */}
+      <ProblemNotice error={error} />
       <div className={style.frame}>
         <table className={style.table} aria-label={title} aria-busy={isPlaceholderData}>
           <thead>
@@ -77,7 +80,7 @@ export const EntityTable = <Id extends OperationId>(props: EntityTableProps<Id>)
             </tr>
           </thead>
           <tbody ref={body}>
-            {rows.map((row, index) => (
+            {rows?.map((row, index) => (
               <tr key={String((row as { id?: unknown }).id ?? index)}>
                 {columns.map(({ title: name, cell, isMinor }, place) =>
                   place === 0 ? (
@@ -100,7 +103,7 @@ export const EntityTable = <Id extends OperationId>(props: EntityTableProps<Id>)
             ))}
           </tbody>
         </table>
-        {rows.length === 0 && <p className={style.nothing}>Nothing matches. Change or clear the filters.</p>}
+        {rows?.length === 0 && <p className={style.nothing}>Nothing matches. Change or clear the filters.</p>}
       </div>
       <footer className={style.foot}>
         <span>

@@ -11,12 +11,24 @@ export interface Field {
   hint?: ReactNode
   /**
    * `list`: texts, each in a line of its own. `several`: those of `options` that are chosen. `picture`: the address of
-   * one, which can be uploaded. Default `text`.
+   * one, which can be uploaded. `code`: JavaScript. `pairs`: names and secret values. Default `text`.
    */
-  kind?: 'text' | 'lines' | 'list' | 'number' | 'choice' | 'several' | 'flag' | 'password' | 'color' | 'picture'
+  kind?:
+    | 'text'
+    | 'lines'
+    | 'list'
+    | 'number'
+    | 'choice'
+    | 'several'
+    | 'flag'
+    | 'password'
+    | 'color'
+    | 'picture'
+    | 'code'
+    | 'pairs'
   options?: Readonly<Record<string, string>>
   isRequired?: boolean
-  /** Kept by nobody until it is sent, and not shown in a difference; every `password` is one. */
+  /** Kept by nobody until it is sent, and not shown in a difference; every `password` and `pairs` is one. */
   isSecret?: boolean
   /** What an empty field is. Default: left out when something is made, null in a change. */
   empty?: null | '' | undefined
@@ -24,6 +36,16 @@ export interface Field {
   /** For what is read letter by letter. */
   isCode?: boolean
   autoComplete?: string
+  /** Of code: what may follow what stands before a dot. */
+  suggest?(before: string): readonly Suggestion[]
 }
 
-export const isSecret = ({ kind, isSecret: isMarked }: Field): boolean => kind === 'password' || isMarked === true
+/** A member that code may name. */
+export interface Suggestion {
+  name: string
+  type: string
+  says?: string
+}
+
+export const isSecret = ({ kind, isSecret: isMarked }: Field): boolean =>
+  kind === 'password' || kind === 'pairs' || isMarked === true

@@ -1,9 +1,14 @@
-import { type ReactNode, useContext, useId } from 'react'
+import { lazy, type ReactNode, Suspense, useContext, useId } from 'react'
 import type { Issue } from '../api/problem.ts'
 import { Button, RefusalContext } from './button.tsx'
 import type { Draft, Field } from './field.ts'
 import style from './fields.module.css'
+import { Loading } from './page.tsx'
+import { Pairs } from './pairs.tsx'
 import { PictureControl } from './picture-control.tsx'
+
+/** It weighs more than a page. */
+const CodeEditor = lazy(() => import('./code-editor.tsx'))
 
 interface FieldsProps {
   fields: readonly Field[]
@@ -51,7 +56,7 @@ const FieldRow = ({ field, value, issues, onChange }: FieldRowProps) => {
     readOnly: isRefused,
   }
   const text = value == null ? '' : String(value)
-  const isGroup = kind === 'list' || kind === 'several'
+  const isGroup = kind === 'list' || kind === 'several' || kind === 'code' || kind === 'pairs'
   const controls: Record<NonNullable<Field['kind']>, () => ReactNode> = {
     text: () => <input {...common} value={text} onChange={(event) => onChange(event.target.value)} />,
     password: () => (
@@ -107,6 +112,14 @@ const FieldRow = ({ field, value, issues, onChange }: FieldRowProps) => {
       </div>
     ),
     picture: () => <PictureControl common={common} label={label} value={text} onChange={onChange} />,
+    code: () => (
+      <Suspense fallback={<Loading lines={8} />}>
+        <CodeEditor {...{ label, value: text, isReadOnly: isRefused, suggest: field.suggest, onChange }} />
+      </Suspense>
+    ),
+    pairs: () => (
+      <Pairs {...{ label, isReadOnly: isRefused, onChange }} values={(value as Record<string, string>) ?? {}} />
+    ),
     flag: () => (
       <input
         {...common}
@@ -123,6 +136,7 @@ const FieldRow = ({ field, value, issues, onChange }: FieldRowProps) => {
     <div
       className={kind === 'flag' ? style.flag : style.field}
       {...(isGroup && { role: 'group', 'aria-labelledby': `${id}-label` })}
+      data-wide={kind === 'code' || undefined}
     >
       {isGroup ? (
         <span id={`${id}-label`} className={style.label}>

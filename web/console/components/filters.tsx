@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'react'
+import { useEffect, useId, useRef, useState } from 'react'
 import { containing } from '../api/search-pattern.ts'
 import { Icon } from '../design/icon.tsx'
 import { Button } from './button.tsx'
@@ -9,19 +9,26 @@ import { useKey } from './keys.ts'
 export type Filter =
   | { kind: 'search'; name: string; label: string }
   | { kind: 'choice'; name: string; label: string; options: Readonly<Record<string, string>> }
-  | { kind: 'text'; name: string; label: string }
+  | { kind: 'text'; name: string; label: string; suggestions?: readonly string[] }
+  /** In ms since the epoch. */
+  | { kind: 'time'; name: string; label: string }
 
 /** Long enough that nobody sees a list flicker while typing. */
 const typingMs = 180
 
-export const searchFilter = (label: string): Filter => ({ kind: 'search', name: 'search', label })
+/** Organizations and what belongs to them are searched by `q`, all else by `search`. */
+export const searchFilter = (label: string, name: 'search' | 'q' = 'search'): Filter => ({
+  kind: 'search',
+  name,
+  label,
+})
 
 /** What the list is asked for. */
 export const queryOf = (filters: readonly Filter[], search: URLSearchParams): Record<string, string> =>
   Object.fromEntries(
-    filters.flatMap(({ kind, name }) => {
+    filters.flatMap(({ name }) => {
       const value = search.get(name)
-      return value ? [[name, kind === 'search' ? containing(value) : value]] : []
+      return value ? [[name, name === 'search' ? containing(value) : value]] : []
     }),
   )
 
@@ -48,7 +55,9 @@ export const FilterBar = ({ filters, search, onChange }: FilterBarProps) => {
   return (
     <search className={style.bar}>
       {filters.map((filter) =>
-        filter.kind === 'choice' ? (
+        filter.kind === 'time' ? (
+          <TimeFilter key={filter.name} filter={filter} value={search.get(filter.name) ?? ''} onChange={set} />
+        ) : filter.kind === 'choice' ? (
           <select
             key={filter.name}
             className={style.select}
@@ -76,13 +85,30 @@ export const FilterBar = ({ filters, search, onChange }: FilterBarProps) => {
   )
 }
 
-interface TextFilterProps {
-  filter: Filter
+interface FilterProps<Kind extends Filter['kind']> {
+  filter: Extract<Filter, { kind: Kind }>
   value: string
   onChange(name: string, value: string): void
 }
 
-const TextFilter = ({ filter: { kind, name, label }, value, onChange }: TextFilterProps) => {
+/** What a control for a local time takes and answers. */
+const localTime = (ms: number): string =>
+  new Date(ms - new Date(ms).getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+
+const TimeFilter = ({ filter: { name, label }, value, onChange }: FilterProps<'time'>) => (
+  <label className={style.time}>
+    <span>{label}</span>
+    <input
+      type="datetime-local"
+      value={/^\d{1,15}$/.test(value) ? localTime(Number(value)) : ''}
+      onChange={({ target }) => onChange(name, target.value && String(Date.parse(target.value)))}
+    />
+  </label>
+)
+
+const TextFilter = ({ filter, value, onChange }: FilterProps<'text' | 'search'>) => {
+  const { kind, name, label } = filter
+  const id = useId()
   const input = useRef<HTMLInputElement>(null)
   const [typed, setTyped] = useState(value)
   // Somebody went back, or cleared the filters.
@@ -103,10 +129,18 @@ const TextFilter = ({ filter: { kind, name, label }, value, onChange }: TextFilt
         placeholder={label}
         value={typed}
         maxLength={200}
+        list={id}
         onChange={(event) => setTyped(event.target.value)}
         onKeyDown={(event) => event.key === 'Escape' && event.currentTarget.blur()}
       />
       {kind === 'search' && <kbd>/</kbd>}
+      {kind === 'text' && (
+        <datalist id={id}>
+          {filter.suggestions?.map((one) => (
+            <option key={one} value={one} />
+          ))}
+        </datalist>
+      )}
     </label>
   )
 }

@@ -50,11 +50,16 @@ const nameOf = (event: KeyboardEvent): string => {
 }
 
 /** Where letters are text. */
-const isTyping = ({ target }: KeyboardEvent): boolean =>
-  target instanceof HTMLElement &&
-  (target.isContentEditable ||
-    /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) ||
-    target.closest('[role=menu]') !== null)
+const isTyping = (event: KeyboardEvent): boolean => {
+  // Also within the editor of code, whose inside the page does not see.
+  const [target] = event.composedPath()
+  return (
+    target instanceof HTMLElement &&
+    (target.isContentEditable ||
+      /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) ||
+      target.closest('[role=menu]') !== null)
+  )
+}
 
 /** The one listener of the page. */
 export const listenForKeys = (): (() => void) => {

@@ -1,6 +1,8 @@
 import { type ReactNode, useSyncExternalStore } from 'react'
 import { isProblem, type Problem } from '../api/problem.ts'
+import { signInAgain } from '../api/sign-in.ts'
 import { Icon } from '../design/icon.tsx'
+import { Button } from './button.tsx'
 import style from './notice.module.css'
 
 /** Something to know before going on. */
@@ -23,6 +25,7 @@ export const Notice = ({
  */
 export const ProblemNotice = ({ error, fields = [] }: { error: unknown; fields?: readonly { path: string }[] }) => {
   if (!error) return null
+  if (isProblem(error, 'console.step_up_required')) return <StepUp />
   const problem: Problem | undefined = isProblem(error) ? error : undefined
   const isAtFields =
     problem !== undefined &&
@@ -56,6 +59,15 @@ export const ProblemNotice = ({ error, fields = [] }: { error: unknown; fields?:
     </div>
   )
 }
+
+const StepUp = () => (
+  <Notice kind="warn">
+    <p>This is shown to, and changed by, whoever has signed in within the last five minutes.</p>
+    <Button kind="main" onPress={() => signInAgain({ stepUp: true })}>
+      Sign in again
+    </Button>
+  </Notice>
+)
 
 let announced = { text: '', count: 0 }
 const listeners = new Set<() => void>()

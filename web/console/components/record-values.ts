@@ -53,9 +53,29 @@ const withValue = (record: unknown, [name = '', ...rest]: readonly string[], val
 /** As the save bar shows it. */
 export const shown = (value: unknown, field: Field): string => {
   const { options, kind } = field
+  // Their names are none.
+  if (kind === 'pairs') return Object.keys(Object(value)).join(', ') || 'nothing'
   if (isSecret(field)) return value ? 'a new one' : 'as it was'
   if (kind === 'flag') return value ? 'on' : 'off'
   if (Array.isArray(value)) return value.length === 0 ? 'nothing' : value.map((one) => options?.[one] ?? one).join(', ')
   if (value === '' || value == null) return 'nothing'
   return options?.[String(value)] ?? String(value)
+}
+
+/** So that the bar leaves room for the page. */
+const mostLines = 8
+
+/** What of a text differs: the lines between those that both begin and end with. */
+export const changedLines = (before: string, after: string): { gone: string; come: string } => {
+  const [old, now] = [before.split('\n'), after.split('\n')]
+  let start = 0
+  while (start < Math.min(old.length, now.length) && old[start] === now[start]) start++
+  let end = 0
+  while (end < Math.min(old.length, now.length) - start && old.at(-1 - end) === now.at(-1 - end)) end++
+  const between = (lines: string[]) => {
+    const all = lines.slice(start, lines.length - end)
+    const more = all.length - mostLines
+    return more > 1 ? [...all.slice(0, mostLines), `… and ${more} lines more`].join('\n') : all.join('\n')
+  }
+  return { gone: between(old), come: between(now) }
 }

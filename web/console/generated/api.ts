@@ -907,7 +907,7 @@ export interface Calls {
   /** Lists the audit trail, newest first. */
   listLogs: {
     params: {  }
-    query: { "userId"?: string; "applicationId"?: string; "personId"?: string; "sessionId"?: string; "logKey"?: string; "start_time"?: string; "end_time"?: string; "enableCap"?: string; "page"?: number; "page_size"?: number }
+    query: { "userId"?: string; "applicationId"?: string; "personId"?: string; "sessionId"?: string; "logKey"?: string; "result"?: ("Success") | ("Error"); "start_time"?: string; "end_time"?: string; "enableCap"?: string; "page"?: number; "page_size"?: number }
     body: undefined
     answer: ($Log)[]
   }

@@ -31,6 +31,8 @@ test('rows are found by who, through what, of what kind and when', async () => {
   expect(await users('userId=ada')).toEqual(['ada'])
   expect(await users('applicationId=worker')).toEqual([undefined])
   expect(await users('logKey=ExchangeTokenBy.TokenExchange')).toEqual(['grace', 'ada'])
+  expect(await users('result=Success&userId=grace')).toEqual(['grace'])
+  expect(await users('result=Error')).toEqual([])
   expect(await users('end_time=1700000000000')).toEqual(['ada'])
   expect(await users('start_time=1700000000001&applicationId=backend')).toEqual(['grace'])
   expect(await users('start_time=1600000000000&end_time=1650000000000')).toEqual([])

@@ -1,0 +1,31 @@
+import type { ReactNode } from 'react'
+import style from './assignments.module.css'
+
+interface ChoicesProps {
+  rows: readonly { key: string; name: string; detail?: ReactNode }[]
+  chosen: readonly string[]
+  onChange(chosen: string[]): void
+}
+
+/** Some of a list. */
+export const Choices = ({ rows, chosen, onChange }: ChoicesProps) => (
+  <ul className={style.options}>
+    {rows.map(({ key, name, detail }) => (
+      <li key={key}>
+        <label>
+          <input
+            type="checkbox"
+            checked={chosen.includes(key)}
+            onChange={({ target }) =>
+              onChange(target.checked ? [...chosen, key] : chosen.filter((other) => other !== key))
+            }
+          />
+          <span>
+            <b>{name}</b>
+            <span>{detail}</span>
+          </span>
+        </label>
+      </li>
+    ))}
+  </ul>
+)
