@@ -38,7 +38,7 @@ describe.skipIf(!chromium)('pages of the console, in Chromium', () => {
     await visit.expectUsable()
     await dialog.getByRole('button', { name: 'Define it' }).click()
     await page.getByRole('rowheader', { name: 'read:orders' }).waitFor()
-    await page.getByRole('link', { name: 'Settings' }).click()
+    await page.getByRole('link', { name: 'Settings', exact: true }).click()
     await page.getByRole('button', { name: 'Make it the default' }).click()
     await page.getByRole('button', { name: 'No longer the default' }).waitFor()
     const [made] = (await api('GET', '/resources')).filter(({ name }: { name: string }) => name === 'Orders')
