@@ -96,8 +96,12 @@ const fill = async (options: {
         ...{ port, protocol, connections, seconds: 1, requests, once: false },
         expected: { status: 200, bodyIncludes: '"sku-9"' },
       }
-      done += (await generator.call<LoadResult>('run', load)).requests
-      left += await leaving.stop()
+      try {
+        done += (await generator.call<LoadResult>('run', load)).requests
+      } finally {
+        // Else it would go on for good where the load fails.
+        left += await leaving.stop()
+      }
     }
     held.push({ requests: done, left, ...(await gateway.call<Pick<Held, 'rss' | 'heapUsed'>>('memory')) })
   }

@@ -1,10 +1,9 @@
 import type { ReactNode } from 'react'
-import type { Input, OperationId } from '../api/operations.ts'
+import type { OperationId } from '../api/operations.ts'
 import { Icon, type IconName } from '../design/icon.tsx'
-import { Allowed } from './allowed.tsx'
 import { CopyAsCurl } from './copy.tsx'
+import { CreateLink, type Creation } from './create-link.tsx'
 import style from './empty-page.module.css'
-import { LinkButton } from './link-button.tsx'
 
 interface EmptyPageProps<Id extends OperationId> {
   icon: IconName
@@ -12,7 +11,7 @@ interface EmptyPageProps<Id extends OperationId> {
   /** What the things are that are missing, and what they are good for. */
   children: ReactNode
   /** How the first one is made: here, and by the API. */
-  create?: { operation: Id; label: string; path: string; input: Input<Id> }
+  create?: Creation<Id>
 }
 
 /** A list that has nothing yet says what to do. */
@@ -25,11 +24,7 @@ export const EmptyPage = <Id extends OperationId>({ icon, title, children, creat
     <p>{children}</p>
     {create && (
       <div className={style.actions}>
-        <Allowed operation={create.operation}>
-          <LinkButton kind="main" icon="plus" path={create.path}>
-            {create.label}
-          </LinkButton>
-        </Allowed>
+        <CreateLink {...create} />
         <CopyAsCurl operation={create.operation} input={create.input} />
       </div>
     )}

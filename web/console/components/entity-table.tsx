@@ -20,7 +20,7 @@ export interface Column<Row> {
 
 type RowOf<Id extends OperationId> = Calls[Id]['answer'] extends readonly (infer Row)[] ? Row : never
 
-interface EntityTableProps<Id extends OperationId> {
+export interface EntityTableProps<Id extends OperationId> {
   /** What the rows are: `Applications`. */
   title: string
   operation: Id
