@@ -30,16 +30,43 @@ afterAll(() => issuer?.close())
 
 const scope = 'read:orders write:orders'
 
-/**
- * What went to the database between the request and its answer, but for the audit rows of earlier requests and the look
- * at the settings once a second, and at what people are to be told of impersonations.
- */
-const besides = ['logs-insert', 'settings-revision', 'notice-cursor', 'notice-cursor-move']
+/** What the issuer does by itself: audit rows of earlier requests, settings, notices, logouts, replays, the feed. */
+const ownWork = /^(logs-insert|settings-revision|notice-|logouts-|replay-|feed-)/
+
+interface Transaction {
+  roundTrips: { name: string; index: number }[]
+  isOver: boolean
+}
+
+/** Round trips by transaction, in the order in which the transactions began; a statement outside of one is its own. */
+const transactions = (): Transaction[] => {
+  const all: Transaction[] = []
+  const open = new Map<number | undefined, Transaction>()
+  issuer.roundTrips.forEach((name, index) => {
+    const connection = issuer.connections[index]
+    const transaction = open.get(connection) ?? { roundTrips: [], isOver: name !== 'BEGIN' }
+    if (!open.has(connection)) all.push(transaction)
+    transaction.roundTrips.push({ name, index })
+    if (name === 'BEGIN') open.set(connection, transaction)
+    if (name !== 'COMMIT' && name !== 'ROLLBACK') return
+    transaction.isOver = true
+    open.delete(connection)
+  })
+  return all
+}
+
+/** What went to the database between the request and its answer, but for the issuer's own work. */
 const roundTripsOf = async (request: () => Promise<{ status: number }>): Promise<readonly string[]> => {
   const before = issuer.roundTrips.length
   const { status } = await request()
+  const after = issuer.roundTrips.length
   expect(status).toBe(200)
-  return issuer.roundTrips.slice(before).filter((name) => !besides.includes(name) && !name.startsWith('feed-'))
+  // Only then is it known whose a BEGIN is.
+  await expect.poll(() => transactions().every(({ isOver }) => isOver)).toBe(true)
+  return transactions()
+    .filter(({ roundTrips }) => !roundTrips.some(({ name }) => ownWork.test(name)))
+    .flatMap(({ roundTrips }) => roundTrips.filter(({ index }) => index >= before && index < after))
+    .map(({ name }) => name)
 }
 
 const clientCredentials = (client: TestApplication) =>
