@@ -84,6 +84,8 @@ export const originalRequest =
   ({ path, dialect }: ForwardAuthSettings) =>
   (context: RequestContext, headers: RequestHeaders, trusted: boolean): OriginalRequest => {
     if (!trusted) throw problem('not_found', { detail: 'Decisions are given to trusted proxies only.' })
+    // The certificate of the connection is the proxy's own.
+    context.tls = undefined
     const row: DialectRow = dialects[dialect]
     const original = row.original(context, headers, path)
     if (!/^[A-Z][A-Z-]{0,31}$/.test(original.method)) throw refuse('The method is not one in capital letters.')

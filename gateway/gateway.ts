@@ -72,6 +72,8 @@ export interface Gateway {
   start: (context: RequestContext) => void
   /** The same for a request that Envoy asks about. */
   check: (request: CheckedRequest, answer: CheckAnswer) => void
+  /** Whether an address is that of a trusted proxy, which gets decisions. */
+  trusts: (address: string) => boolean
   /** Logs and counts what was refused on a bare socket. */
   recordUnparsed: (unparsed: UnparsedRequest) => void
   /** Resolves when every issuer's keys are there, and its revocations where they are followed. */
@@ -205,6 +207,7 @@ const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<
       underWay++
       decideChecked(checkContext(request, answer))
     },
+    trusts: parts.trust.trusts,
     recordUnparsed(unparsed) {
       count.unparsed(unparsed.status)
       logs.writeUnparsed(unparsed)

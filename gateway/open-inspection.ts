@@ -5,6 +5,7 @@ import { createLifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/logger.ts'
 import { createMetrics, type Metrics } from '../platform/metrics.ts'
 import { createRefusalThrottle } from './authorize/refusal-throttle.ts'
+import { largestInput } from './config/largest-input.ts'
 import type { GatewayConfig, Inspection } from './config/load.ts'
 import { type Access, createAccess } from './inspection/access.ts'
 import { type Answers, createAnswers } from './inspection/answers.ts'
@@ -107,16 +108,17 @@ export const openInspection = async (options: InspectionOptions): Promise<Runnin
     const found = findEndpoint(request)
     // Whoever may not ask learns nothing of what there is.
     if (!current) throw problem('not_found')
-    await current.access.check(context, found?.endpoint.scope)
+    const { access, answers, config } = current
+    await access.check(context, found?.endpoint.scope)
     if (!found) throw problem('not_found')
     const { name, endpoint } = found
-    const asked = await readAsked(found, context)
+    const asked = await readAsked(found, context, largestInput(config))
     if (name === 'stream') {
       response.setHeaders(new Headers({ ...fields, 'content-type': 'text/event-stream', 'x-request-id': context.id }))
       const endOf = async () => (current ? current.access.endOf(context, endpoint.scope) : 'refused')
       return streams.open(response, asked.query as never, endOf)
     }
-    const result = await current.answers[name](asked as never)
+    const result = await answers[name](asked as never)
     const body = Buffer.isBuffer(result) ? result : Buffer.from(JSON.stringify(result))
     if (response.destroyed) return
     unread.add(response, body.length)

@@ -8,6 +8,7 @@ import { StartupError } from '../platform/startup-error.ts'
 import type { PolicySet, watchPolicies } from '../policies/decide.ts'
 import type { Verification } from '../policies/engine/index.ts'
 import { createShadow, type Shadow } from '../policies/shadow.ts'
+import { largestInput } from './config/largest-input.ts'
 import type { GatewayConfig } from './config/load.ts'
 import { type SharedParts, usedBy } from './shared-parts.ts'
 
@@ -118,12 +119,6 @@ export const openShadow = async (parts: PolicyParts): Promise<Shadow | undefined
       }),
     closeOpened,
   )
-}
-
-/** Bytes; what the engine takes, and room for the longest body. */
-const largestInput = ({ routes }: GatewayConfig): number | undefined => {
-  const longest = Math.max(0, ...routes.map(({ policyBody }) => policyBody?.maxBytes ?? 0))
-  return longest === 0 ? undefined : 65_536 + longest
 }
 
 const closeOpened = (opening: Promise<{ close(): Promise<void> }>) =>

@@ -18,6 +18,13 @@ export interface GrpcServer {
 export interface UnaryMethod {
   /** `/package.Service/Method`. */
   readonly path: string
+  /** Of one message, in bytes. */
+  readonly largestMessage: number
+  /**
+   * Whether messages of this peer are read; of others an empty one is handled at once, so that they fill no memory.
+   * Default: everybody's.
+   */
+  mayAsk?(peer: string | undefined): boolean
   /** Throws for bytes that are no message. */
   requestDeserialize(bytes: Buffer): unknown
   responseSerialize(answer: unknown): Buffer
@@ -38,8 +45,6 @@ export const grpcStatus = { NOT_FOUND: 5, RESOURCE_EXHAUSTED: 8, UNIMPLEMENTED: 
 export type GrpcStatus = (typeof grpcStatus)[keyof typeof grpcStatus]
 
 export interface GrpcServerSettings {
-  /** Of one message, in bytes. */
-  largestMessage: number
   /** At the same time on one connection. */
   maxConcurrentStreams: number
   /** Of one connection, in MB; its calls are refused beyond. */
@@ -50,6 +55,7 @@ export interface GrpcServerSettings {
 
 /** Compressed or not, and the length (gRPC over HTTP/2, Length-Prefixed-Message). */
 const prefixLength = 5
+const nothing = Buffer.alloc(0)
 
 const answerHead = { ':status': 200, 'content-type': 'application/grpc', 'grpc-accept-encoding': 'identity' }
 const answerEnd = { 'grpc-status': '0' }
@@ -68,7 +74,8 @@ export const createGrpcServer = (methods: readonly UnaryMethod[], settings: Grpc
     if (!isGrpc(headers)) refuse(stream, { ':status': constants.HTTP_STATUS_UNSUPPORTED_MEDIA_TYPE })
     else if (!method) fail(stream, grpcStatus.UNIMPLEMENTED, 'unknown method')
     else if (encoding !== 'identity') fail(stream, grpcStatus.UNIMPLEMENTED, 'compressed messages are not served')
-    else readMessage(stream, settings.largestMessage, (bytes) => call(stream, method, bytes, peer))
+    else if (method.mayAsk?.(peer) === false) call(stream, method, nothing, peer)
+    else readMessage(stream, method.largestMessage, (bytes) => call(stream, method, bytes, peer))
   }
 
   return {
@@ -157,6 +164,8 @@ const reply = (stream: ServerHttp2Stream, answer: Buffer): void => {
 
 function sendEnd(this: ServerHttp2Stream): void {
   this.sendTrailers(answerEnd)
+  // Of a call that was answered before it was read.
+  if (!this.readableEnded) setImmediate(() => this.close(constants.NGHTTP2_NO_ERROR))
 }
 
 /** Without a message: the status stands in the only fields. `message` is ASCII without a percent sign. */

@@ -40,6 +40,7 @@ export interface ExtAuthzParts {
 
 interface Deciding {
   check(request: CheckedRequest, answer: CheckAnswer): void
+  trusts(address: string): boolean
   readonly checks: Readonly<Record<string, () => HealthResult>>
 }
 
@@ -74,6 +75,7 @@ export const createExtAuthz = async (parts: ExtAuthzParts): Promise<ExtAuthzList
   let leaving = false
   const grpc = await createExtAuthzServer({
     check: (request, answer) => gateway().check(request, answer),
+    trusts: (address) => gateway().trusts(address),
     serving: () => !leaving && Object.values(gateway().checks).every((check) => check().ok),
   })
   const handshakeTimeout = config.limits.headersTimeout

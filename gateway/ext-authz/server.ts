@@ -8,11 +8,10 @@ import { createGrpcServer, type GrpcServer, grpcStatus, type UnaryCall } from '.
 
 const service = 'envoy.service.auth.v3.Authorization'
 
-/** In bytes: a body of Envoy's usual 1 MiB, and the header fields. */
-const largestMessage = 2_097_152
+/** In bytes: a body of Envoy's usual 1 MiB, and the header fields; the name of a service. */
+const largest = { check: 2_097_152, health: 1_024 }
 
 const settings = {
-  largestMessage,
   // As many as Envoy asks at once, unless it is told otherwise: each beyond counts as an attack, and after a hundred of
   // them Node ends the connection. Calls that Envoy has given up count until they are over here.
   maxConcurrentStreams: 1_000,
@@ -24,6 +23,8 @@ const settings = {
 /** Loads what reads the messages: only to be called when it is configured. */
 export const createExtAuthzServer = async (parts: {
   check: (request: CheckedRequest, answer: CheckAnswer) => void
+  /** Whether checks that come from this address are read. `check` refuses others, whatever they say. */
+  trusts: (address: string) => boolean
   /** Whether decisions can be given now; for the health service. */
   serving: () => boolean | Promise<boolean>
 }): Promise<GrpcServer> => {
@@ -47,8 +48,17 @@ export const createExtAuthzServer = async (parts: {
   }
   return createGrpcServer(
     [
-      { ...messagesOf(service), handle: check },
-      { ...messagesOf('grpc.health.v1.Health'), handle: (...asked) => void health(...asked) },
+      {
+        ...messagesOf(service),
+        largestMessage: largest.check,
+        mayAsk: (peer) => parts.trusts(plainAddress(peer)),
+        handle: check,
+      },
+      {
+        ...messagesOf('grpc.health.v1.Health'),
+        largestMessage: largest.health,
+        handle: (...asked) => void health(...asked),
+      },
     ],
     settings,
   )

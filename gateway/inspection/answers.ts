@@ -1,4 +1,5 @@
 import type { PolicySet } from '../../policies/decide.ts'
+import { largestInput } from '../config/largest-input.ts'
 import type { GatewayConfig } from '../config/load.ts'
 import type { Mask } from '../config/settings/logs.ts'
 import { createMasks } from '../logs/mask.ts'
@@ -40,6 +41,8 @@ export const createAnswers = (parts: {
 
   const masks = createMasks((config.decisionLog?.mask ?? []).filter((mask) => isOfResult(mask)))
   const routes: Routes = { routes: config.routes, router: createRouter(config.routes) }
+  const { units } = config.policies
+  const limits = { units, input: largestInput(config) }
 
   const recordOf = async (request: string): Promise<Uint8Array> => {
     const [found] = (await inspected.decisions.find({ request }, 1)).decisions
@@ -49,7 +52,7 @@ export const createAnswers = (parts: {
 
   /** With the rules that were asked, where that can be told. */
   const evaluated = async (policies: PolicySet, question: EvaluationQuestion) => {
-    const reply = await evaluation.ask(policies, question, config.policies.units)
+    const reply = await evaluation.ask(policies, question, limits)
     const short = !('error' in reply) && reply.units <= mostExplained
     const asked = short ? await rules.explain(config.policies, policies, question) : undefined
     return { ...reply, revision: policies.revision, ...(asked && { rules: asked }) }
@@ -66,12 +69,11 @@ export const createAnswers = (parts: {
     decision: async ({ request }) => Buffer.from(await recordOf(request)),
     async why({ request }) {
       const policies = inspected.policies()
-      const { units } = config.policies
       return explainDecision({
         record: decisionRecord.parse(JSON.parse(Buffer.from(await recordOf(request)).toString())),
         routes,
         revisions: { configuration: config.revision, policies: policies.revision },
-        evaluate: (question) => evaluation.ask(policies, question, units),
+        evaluate: (question) => evaluation.ask(policies, question, limits),
         units,
         explain: async (question) => (await evaluated(policies, question)).rules,
       })

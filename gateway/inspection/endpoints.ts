@@ -33,13 +33,14 @@ export const findEndpoint = ({ method, segments }: CanonicalRequest): FoundEndpo
   return { name, endpoint, request: place < 0 ? '' : segments[place]! }
 }
 
-/** Of a body, in bytes: an input of a policy has at most 64 kB. */
-const largestBody = 131_072
+/** Of a body, in bytes, beside the largest input of a policy. */
+const roomBesideInput = 65_536
 
 /** Query and body as their schemas read them. Throws `AppError`: 400, 413. */
 export const readAsked = async (
   { endpoint, request }: FoundEndpoint,
-  { request: { query }, incoming }: ReadRequest,
+  { request: { query }, headers, incoming, response }: ReadRequest,
+  largestInput: number,
 ) => {
   const parameters: Record<string, string> = {}
   for (const [name, value] of new URLSearchParams(query)) {
@@ -48,7 +49,8 @@ export const readAsked = async (
   }
   const parsed = parse(endpoint.query, parameters)
   if (!endpoint.body) return { query: parsed, request, body: undefined }
-  const bytes = await readWhole(incoming.iterator({ destroyOnReturn: false }), largestBody, () =>
+  if (headers.expect !== undefined) response.writeContinue()
+  const bytes = await readWhole(incoming.iterator({ destroyOnReturn: false }), largestInput + roomBesideInput, () =>
     problem('content_too_large'),
   )
   return { query: parsed, request, body: parse(endpoint.body, jsonBody(bytes)) }

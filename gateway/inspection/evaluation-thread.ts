@@ -6,8 +6,8 @@ import type { EvaluationQuestion, EvaluationReply, EvaluationThreadStart } from 
 /** The thread side of `evaluation.ts`: one policy, asked one question after another. */
 
 lowerPriority(19)
-const { prepared, units } = workerData as EvaluationThreadStart
-const engine = await loadWasmEngine(prepared, { remember: false, limits: { units } })
+const { prepared, limits } = workerData as EvaluationThreadStart
+const engine = await loadWasmEngine(prepared, { remember: false, limits })
 
 const answer = ({ entrypoint, input }: EvaluationQuestion): EvaluationReply => {
   try {

@@ -9,7 +9,7 @@ import { problem } from '../refusals/problems.ts'
 /** Asks the policies in force what nobody has asked the gateway, in a thread that steps back behind all requests. */
 export interface Evaluation {
   /** Throws `AppError`: 400 for an entrypoint that is not there, 503 when too many wait or no answer came. */
-  ask(policies: PolicySet, question: EvaluationQuestion, units: number): Promise<EvaluationReply>
+  ask(policies: PolicySet, question: EvaluationQuestion, limits: EvaluationLimits): Promise<EvaluationReply>
   close(): Promise<void>
 }
 
@@ -21,14 +21,22 @@ export interface EvaluationQuestion {
 /** `error`: why there is no result; a sentence of the engine for the authors of rules. */
 export type EvaluationReply = { units: number } & ({ result: unknown } | { error: string })
 
+/** Those of requests. */
+export interface EvaluationLimits {
+  /** Of work. */
+  units: number
+  /** Of the input as JSON, in bytes. */
+  input: number
+}
+
 export interface EvaluationThreadStart {
   prepared: PreparedEngine
-  units: number
+  limits: EvaluationLimits
 }
 
 interface Place {
   policies: PolicySet
-  units: number
+  limits: EvaluationLimits
   worker: Worker
 }
 
@@ -52,10 +60,16 @@ export const createEvaluation = (): Evaluation => {
     await ended?.worker.terminate()
   }
 
-  const threadFor = async (policies: PolicySet, prepared: PreparedEngine, units: number): Promise<Worker> => {
-    if (place?.policies === policies && place.units === units) return place.worker
+  const threadFor = async (
+    policies: PolicySet,
+    prepared: PreparedEngine,
+    limits: EvaluationLimits,
+  ): Promise<Worker> => {
+    const { units, input } = limits
+    if (place?.policies === policies && place.limits.units === units && place.limits.input === input)
+      return place.worker
     await end()
-    const workerData: EvaluationThreadStart = { prepared, units }
+    const workerData: EvaluationThreadStart = { prepared, limits }
     const worker = startWorkerThread(moduleUrl('./evaluation-thread', import.meta.url), {
       workerData,
       // Rules have no business with the environment.
@@ -64,19 +78,19 @@ export const createEvaluation = (): Evaluation => {
     })
     worker.on('error', () => {})
     worker.unref()
-    place = { policies, units, worker }
+    place = { policies, limits, worker }
     return worker
   }
 
   return {
-    ask: (policies, question, units) =>
+    ask: (policies, question, limits) =>
       oneAtATime(async () => {
         const prepared = policies.forThread?.().prepared
         if (!prepared) throw busy()
         if (!Object.hasOwn(prepared.image.entrypoints, question.entrypoint)) {
           throw problem('invalid_request', { detail: 'The policies have no such entrypoint.' })
         }
-        const worker = await threadFor(policies, prepared, units)
+        const worker = await threadFor(policies, prepared, limits)
         clearTimeout(idle)
         try {
           return await replyOf(worker, question)

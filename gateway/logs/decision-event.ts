@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Decision, PolicyInput } from '../../policies/decide.ts'
-import type { DecisionLogSettings } from '../config/settings/logs.ts'
+import type { DecisionLogSettings, Mask } from '../config/settings/logs.ts'
 import type { RequestContext } from '../request/request-context.ts'
 import { traceFields } from '../request/request-trace.ts'
 import { createMasks, withoutCredentials } from './mask.ts'
@@ -23,10 +23,10 @@ export interface DecisionEventsOptions {
 /** Makes the events, masked: whatever keeps or sends them is given no more than may be known. */
 export const createDecisionEvents = ({ settings, revision, ...options }: DecisionEventsOptions) => {
   const labels = { ...settings.labels, ...options.labels, id: instance }
-  const keepBody = settings.body === 'keep'
+  const shown: Shown = { body: settings.body === 'keep', address: !settings.mask.some(hidesAddress) }
   const applyMasks = settings.mask.length > 0 ? createMasks(settings.mask) : undefined
   return (context: RequestContext): DecisionEvent => {
-    const event = written({ labels, bundles: { policies: { revision: revision() } }, ...eventOf(context, keepBody) })
+    const event = written({ labels, bundles: { policies: { revision: revision() } }, ...eventOf(context, shown) })
     if (!applyMasks) return event
     // A copy: the parts of the event that come from a token are shared by all requests with it.
     const copy = JSON.parse(event.line)
@@ -37,6 +37,16 @@ export const createDecisionEvents = ({ settings, revision, ...options }: Decisio
     return { line: JSON.stringify(members), members }
   }
 }
+
+/** What events have of requests beside what masks can reach. */
+interface Shown {
+  body: boolean
+  /** `requested_by`, which says the same as `/input/request/clientIp`. */
+  address: boolean
+}
+
+const hidesAddress = (mask: Mask): boolean =>
+  '/input/request/clientIp/'.startsWith(`${typeof mask === 'string' ? mask : mask.path}/`)
 
 export type DecisionEvents = ReturnType<typeof createDecisionEvents>
 
@@ -64,16 +74,16 @@ const isWritable = (value: unknown): boolean => {
   }
 }
 
-const eventOf = (context: RequestContext, keepBody: boolean) => {
+const eventOf = (context: RequestContext, shown: Shown) => {
   const { id, route, request, response, checked, startedAt } = context
   return {
     decision_id: id,
     ...traceFields(context),
     timestamp: new Date().toISOString(),
     ...(route && { path: route.entrypoint }),
-    ...inputOf(context, keepBody),
+    ...inputOf(context, shown.body),
     ...resultOf(context),
-    ...(request && { requested_by: request.clientIp }),
+    ...(request && shown.address && { requested_by: request.clientIp }),
     http: {
       status: response.headersSent ? response.statusCode : 0,
       ...(route && { route: route.id }),

@@ -89,9 +89,8 @@ export const httpUrl = z
   .meta({ pattern: '^https?://' })
   .refine((text) => {
     const url = URL.canParse(text) ? new URL(text) : undefined
-    return (
-      url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.search === '' && url.hash === ''
-    )
+    if (!url || !/^https?:$/.test(url.protocol)) return false
+    return [url.username, url.password, url.search, url.hash].every((part) => part === '')
   }, 'must be an http or https URL without credentials, query and fragment')
 
 /** `10.0.0.0/8`, `fd00::/8`, or a single address. */

@@ -170,6 +170,11 @@ describe('every problem is told with its line and column', () => {
       changed('http://127.0.0.1:3002', 'http://u:p@127.0.0.1:3002'),
       [expect.stringContaining('17:18: upstreams.orders.url')],
     ],
+    [
+      'a password without a user in a URL',
+      changed('http://127.0.0.1:3002', 'http://:p@127.0.0.1:3002'),
+      [expect.stringContaining('17:18: upstreams.orders.url')],
+    ],
     ['a duplicate key', changed('admin:', 'listen:'), [expect.stringContaining('gateway.yaml:3:1: ')]],
     [
       'broken YAML',

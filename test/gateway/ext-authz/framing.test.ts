@@ -45,8 +45,11 @@ interface Answer {
 }
 
 /** One call on a connection of its own; `end: false` leaves the request open. */
-const call = async (pieces: readonly Buffer[], { fields = {}, end = true }: CallOptions = {}): Promise<Answer> => {
-  const session = connect(`http://127.0.0.1:${gateway.extAuthzPort}`)
+const call = async (
+  pieces: readonly Buffer[],
+  { fields = {}, end = true, port = gateway.extAuthzPort }: CallOptions = {},
+): Promise<Answer> => {
+  const session = connect(`http://127.0.0.1:${port}`)
   try {
     const stream = session.request({
       ...{ ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers' },
@@ -64,9 +67,10 @@ const call = async (pieces: readonly Buffer[], { fields = {}, end = true }: Call
       answer.bytes += chunk.length
     })
     stream.on('error', () => {})
+    const closed = new Promise((resolve) => stream.once('close', resolve))
     for (const piece of pieces) await new Promise((resolve) => stream.write(piece, resolve))
     if (end) stream.end()
-    await new Promise((resolve) => stream.once('close', resolve))
+    await closed
     return { ...answer, code: stream.rstCode }
   } finally {
     session.destroy()
@@ -75,6 +79,7 @@ const call = async (pieces: readonly Buffer[], { fields = {}, end = true }: Call
 interface CallOptions {
   fields?: OutgoingHttpHeaders
   end?: boolean
+  port?: number
 }
 
 test('a check is answered, in one piece or byte for byte', async () => {
@@ -112,6 +117,27 @@ test('a message of nothing is a check that says nothing: a denial', async () => 
   expect(answer.bytes).toBeGreaterThan(5)
 })
 
+describe('nobody but Envoy fills the memory', () => {
+  test('who is not trusted is denied before a message is read', async () => {
+    const closed = await startTestGateway({
+      config: () => ({ trustedProxies: ['192.0.2.1'], extAuthz: { port: 0 }, routes: [] }),
+    })
+    const half = framed(Buffer.alloc(100_000), { length: 2_000_000 })
+    const answer = await call(half, { end: false, port: closed.extAuthzPort })
+    expect(answer).toMatchObject({ status: '0', code: constants.NGHTTP2_NO_ERROR })
+    expect(answer.bytes).toBeGreaterThan(5)
+    expect((await call(framed(message), { port: closed.extAuthzPort })).bytes).toBe(answer.bytes)
+    await closed.close()
+  })
+
+  test('a question about health is short', async () => {
+    const fields = { ':path': '/grpc.health.v1.Health/Check' }
+    expect(await call(framed(Buffer.alloc(0)), { fields })).toMatchObject({ status: '0' })
+    const long = await call(framed(Buffer.alloc(0), { length: 10_000 }), { fields, end: false })
+    expect(long).toMatchObject({ status: '8', bytes: 0 })
+  })
+})
+
 test('what is not gRPC is refused by HTTP', async () => {
   for (const fields of [
     { 'content-type': 'application/json' },
@@ -123,7 +149,7 @@ test('what is not gRPC is refused by HTTP', async () => {
 })
 
 describe('of a connection', () => {
-  const settings = { largestMessage: 1, maxConcurrentStreams: 1, maxSessionMemory: 1 }
+  const settings = { maxConcurrentStreams: 1, maxSessionMemory: 1 }
   const serve = async (keepAlive: { interval: number; timeout: number }) => {
     const grpc = createGrpcServer([], { ...settings, keepAlive })
     const server = createServer((socket) => grpc.serve(socket))

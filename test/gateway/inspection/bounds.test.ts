@@ -64,6 +64,21 @@ test('an input that is too deep, or that can be read in two ways, is refused and
   expect(await client.post('/evaluate', proto)).toMatchObject({ status: 200 })
 })
 
+test('whoever tries tokens waits, and whoever has one does not', async () => {
+  const { client } = await start()
+  const order: number[] = []
+  const ask = async (headers?: Record<string, string>) => {
+    const answer = await client.call('/routes', headers && { headers })
+    await answer.text()
+    order.push(answer.status)
+  }
+  await ask()
+  const tries = Array.from({ length: 40 }, () => ask({ authorization: 'Bearer x' }))
+  await Promise.all([...tries, ask()])
+  expect(order.filter((status) => status === 401)).toHaveLength(40)
+  expect(order.lastIndexOf(200)).toBeLessThan(order.lastIndexOf(401))
+})
+
 test('operators see what is asked, by whom nothing may be asked, and certificates', async () => {
   const files = createTlsFiles()
   onTestFinished(files.remove)

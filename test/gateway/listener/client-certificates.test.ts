@@ -38,10 +38,10 @@ const start = async (clientCertificate?: 'optional' | 'required') => {
 }
 
 /** The status over HTTP/1.1. */
-const ask = (gateway: TestGateway, options: SecureContextOptions, headers = {}): Promise<number> =>
+const ask = (gateway: TestGateway, options: SecureContextOptions, headers = {}, path = '/public/x'): Promise<number> =>
   new Promise((resolve, reject) => {
     const sent = request(
-      `${gateway.url}/public/x`,
+      gateway.url + path,
       { ca, servername: 'localhost', agent: false, headers, ...options },
       (answer) => answer.resume().on('end', () => resolve(answer.statusCode!)),
     )
@@ -108,6 +108,29 @@ test('rules see what it says, over HTTP/1.1 and HTTP/2, and the upstream is told
   ])
   const { headers } = gateway.upstream.seen[0]!
   expect(Object.keys(headers).filter((name) => name.includes('cert'))).toEqual([])
+})
+
+test('the certificate of a proxy that asks is not that of its client', async () => {
+  const inputs: PolicyInput[] = []
+  const policies = await recordingPolicies((input) => void inputs.push(input))
+  const gateway = await startTestGateway({
+    policies,
+    config: () => ({
+      listen: { port: 0, tls: { certificates: [files.pair('localhost')], clientCa } },
+      trustedProxies: ['127.0.0.1'],
+      forwardAuth: { dialect: 'caddy' },
+    }),
+  })
+  opened.push(gateway)
+  const asked = {
+    'x-forwarded-proto': 'https',
+    'x-forwarded-method': 'GET',
+    'x-forwarded-uri': '/public/x',
+    'x-forwarded-host': 'api.test',
+  }
+  expect(await ask(gateway, alice, asked, '/.surrogate/auth')).toBe(200)
+  expect(inputs).toHaveLength(1)
+  expect(inputs[0]).not.toHaveProperty('tls')
 })
 
 test('names that could be read in two ways are read as they are', async () => {

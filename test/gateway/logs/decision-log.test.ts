@@ -103,6 +103,19 @@ test('tokens never stand in it, and masked members are named but gone', async ()
   }
 })
 
+test.each(['/input/request/clientIp', { path: '/input/request', value: {} }])(
+  'the address of a client stands nowhere when it is masked (%j)',
+  async (mask) => {
+    const { gateway, lines } = await start({ mask: [mask] })
+    await gateway.call('/orders')
+    await gateway.call('/nowhere')
+    for (const event of await lines(2)) {
+      expect(event).not.toHaveProperty('requested_by')
+      expect(event).not.toHaveProperty('input.request.clientIp')
+    }
+  },
+)
+
 test('a claim nested too deep to be written costs the line its input, not the line', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'decision-log-'))
   cleanup.push(() => rm(folder, { recursive: true }))
