@@ -13,9 +13,9 @@ import type { Visitor } from './visitor.ts'
 export type LinkOutcome = 'verified' | 'identity_in_use' | 'not_theirs' | 'denied' | 'failed' | 'unavailable'
 
 /**
- * Whoever looks after their account gets an identity at a provider, or shows by one of theirs again who they are: `begin`
- * sends the browser there, and the callback back to `returnTo`. It is bound to the session, as a sign-in is to its
- * interaction.
+ * Whoever looks after their account gets an identity at a provider, or shows by one of theirs again who they are:
+ * `begin` sends the browser there, and the callback back to `returnTo`. It is bound to the session, as a sign-in is to
+ * its interaction.
  */
 export interface AccountFederation {
   /** Where the person can show who they are. */

@@ -10,8 +10,8 @@ export interface AwaitedProof {
   /** Of a sign-in; `browser` is the digest of the cookie of the one browser that it belongs to. */
   interaction: { id: string; browser: Buffer } | undefined
   /**
-   * Of an account: who looks after it, and in which session. `confirmedTo`: the person says again who they are, and goes
-   * there when they have; otherwise the identity is to be linked.
+   * Of an account: who looks after it, and in which session. `confirmedTo`: the person says again who they are, and
+   * goes there when they have; otherwise the identity is to be linked.
    */
   account: { userId: string; holder: string; returnTo: string; confirmedTo: string | undefined } | undefined
   /** What the request to the provider left, sealed; null when there was an answer. */

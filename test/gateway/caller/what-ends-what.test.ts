@@ -8,9 +8,9 @@ import type { TestApplication } from '../../support/issuer-data.ts'
 import { until } from '../../support/until.ts'
 
 /**
- * Everything that ends what somebody has signed in to, done as it is done in life, and what a gateway lets through then:
- * the access tokens of what ended are refused within a second, and those of nothing else are. Opaque tokens and refresh
- * tokens end at once, at every instance.
+ * Everything that ends what somebody has signed in to, done as it is done in life, and what a gateway lets through
+ * then: the access tokens of what ended are refused within a second, and those of nothing else are. Opaque tokens and
+ * refresh tokens end at once, at every instance.
  */
 
 let experience: TestExperience
