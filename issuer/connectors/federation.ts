@@ -7,6 +7,7 @@ import { createIdentityProviderStore, type IdentityProvider } from './providers/
 import { toOffered } from './providers/offered.ts'
 import { originOf } from './providers/origin-store.ts'
 import { createProviderRequests, type ProviderRequestOptions, type ProviderRequests } from './providers/outbound.ts'
+import type { BeginFederation } from './providers/profile.ts'
 import { createProtocols, isConfigured, type Protocol } from './providers/protocols.ts'
 
 export type { FederationFault } from './providers/federation-error.ts'
@@ -27,14 +28,6 @@ export interface OfferedConnector {
   domains: readonly string[]
   /** The profile is taken over at every sign-in, not only at the first. */
   syncProfile: boolean
-}
-
-export interface BeginFederation {
-  /** `BASE_URL/callback/<connectorId>`: every connector has one of its own (RFC 9700 §4.4.2.1). */
-  redirectUri: string
-  /** Unguessable, bound to the browser by the caller. */
-  state: string
-  loginHint?: string | undefined
 }
 
 export interface CompleteFederation {

@@ -159,7 +159,10 @@ export const createFederatedProofs = ({
     },
 
     async begin(interaction, visitor, { purpose, ...asked }) {
-      const sent = await requests.send({ ...asked, ip: visitor.origin.ip }, async ({ id, sealed }) => {
+      // OpenID Connect Core §3.1.2.1: the person authenticates again, and it is the provider who asks.
+      const { prompts, maxAge } = interaction.request
+      const asksAgain = prompts.includes('login') || maxAge !== undefined
+      const sent = await requests.send({ ...asked, asksAgain, ip: visitor.origin.ip }, async ({ id, sealed }) => {
         const begun = await beginProof(query, {
           ...{ id, interactionId: interaction.id, kind: 'federated', purpose, data: {} },
           userId: purpose === 'bind' ? (interaction.person?.id ?? null) : null,

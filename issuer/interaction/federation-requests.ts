@@ -14,6 +14,7 @@ import type { SignInExperience } from '../directory/sign-in-experience/sign-in-e
 import { countMessage } from '../messages/limit-store.ts'
 import { type FederationRequest, newState, openRequest, proofIdOf, sealRequest } from './federation-request.ts'
 import { type AwaitedProof, findAwaited, takeAwaited } from './federation-store.ts'
+import { findProvidersOf } from './identity-store.ts'
 import { vouchedEmail } from './linking.ts'
 import type { FederatedIdentity } from './proofs.ts'
 
@@ -68,6 +69,21 @@ export const createFederationRequests = (dependencies: FederationDependencies) =
   return {
     enabled,
 
+    /** Those that somebody has an identity by, as far as the settings let people come by them. */
+    async ofPerson(userId: string, { clientId }: { clientId: string }): Promise<OfferedConnector[]> {
+      const known = await findProvidersOf(query, userId)
+      const knows = (kind: OfferedConnector['kind'], target: string) =>
+        known.some((one) => one.kind === kind && one.target === target)
+      const social = await federation.offered({ clientId })
+      const enterprises = await Promise.all(
+        known.filter(({ kind }) => kind === 'sso').map(({ target }) => enabled(target)),
+      )
+      return [
+        ...social.filter(({ target }) => knows('social', target)),
+        ...enterprises.filter((connector) => connector !== undefined),
+      ]
+    },
+
     /** `keep` stores the proof that waits; false: there is nothing any more that it could be for. */
     async send(
       asked: {
@@ -75,12 +91,13 @@ export const createFederationRequests = (dependencies: FederationDependencies) =
         /** Of the browser. */
         ip: string
         loginHint?: string | undefined
+        asksAgain?: boolean | undefined
         /** Of a page of one's own, which gets the answer itself. */
         page?: { state: string; redirectUri: string } | undefined
       },
       keep: (proof: { id: string; sealed: Buffer }) => Promise<boolean>,
     ): Promise<FederationSent> {
-      const { connectorId, ip, loginHint, page } = asked
+      const { connectorId, ip, loginHint, asksAgain, page } = asked
       const connector = await enabled(connectorId)
       if (!connector) return { outcome: 'refused' }
       const key = hmac('message-limits', 'federation', addressKey(ip))
@@ -91,7 +108,7 @@ export const createFederationRequests = (dependencies: FederationDependencies) =
       const redirectUri = page?.redirectUri ?? `${baseUrl}${callbackPath(connectorId)}`
       const state = page?.state ?? newState(id)
       try {
-        const { url, kept } = await federation.begin(connectorId, { redirectUri, state, loginHint })
+        const { url, kept } = await federation.begin(connectorId, { redirectUri, state, loginHint, asksAgain })
         const sealed = sealRequest(envelope, id, { connectorId, redirectUri, state, kept })
         return (await keep({ id, sealed })) ? { outcome: 'begun', url, proofId: id } : { outcome: 'over' }
       } catch (error) {

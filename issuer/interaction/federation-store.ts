@@ -9,8 +9,11 @@ export interface AwaitedProof {
   purpose: ProofPurpose
   /** Of a sign-in; `browser` is the digest of the cookie of the one browser that it belongs to. */
   interaction: { id: string; browser: Buffer } | undefined
-  /** Of an account: who looks after it, and in which session. */
-  account: { userId: string; holder: string; returnTo: string } | undefined
+  /**
+   * Of an account: who looks after it, and in which session. `confirmedTo`: the person says again who they are, and
+   * goes there when they have; otherwise the identity is to be linked.
+   */
+  account: { userId: string; holder: string; returnTo: string; confirmedTo: string | undefined } | undefined
   /** What the request to the provider left, sealed; null when there was an answer. */
   sealed: Buffer | null
 }
@@ -18,7 +21,7 @@ export interface AwaitedProof {
 const find = statement(
   'federation-find',
   `SELECT p.id, p.interaction_id AS "interactionId", p.purpose, i.browser, p.user_id AS "userId", p.holder,
-     p.data->>'returnTo' AS "returnTo",
+     p.data->>'returnTo' AS "returnTo", p.data->>'confirmedTo' AS "confirmedTo",
      CASE WHEN p.verified_at IS NULL AND p.consumed_at IS NULL AND p.expires_at > now() AND p.tries = 0 THEN p.secret END
        AS sealed
    FROM proofs p LEFT JOIN interactions i ON i.id = p.interaction_id WHERE p.id = $1 AND p.kind = 'federated'`,
@@ -30,17 +33,18 @@ interface AwaitedRow extends Pick<AwaitedProof, 'id' | 'purpose' | 'sealed'> {
   userId: string | null
   holder: string | null
   returnTo: string | null
+  confirmedTo: string | null
 }
 
 export const findAwaited = async (query: Query, id: string): Promise<AwaitedProof | undefined> => {
   const [row] = await query<AwaitedRow>(find, [id])
   if (!row) return undefined
-  const { interactionId, browser, userId, holder, returnTo, ...rest } = row
+  const { interactionId, browser, userId, holder, returnTo, confirmedTo, ...rest } = row
   const isAccount = userId !== null && holder !== null && returnTo !== null
   return {
     ...rest,
     interaction: interactionId !== null && browser !== null ? { id: interactionId, browser } : undefined,
-    account: isAccount ? { userId, holder, returnTo } : undefined,
+    account: isAccount ? { userId, holder, returnTo, confirmedTo: confirmedTo ?? undefined } : undefined,
   }
 }
 
@@ -108,19 +112,21 @@ const beginAccount = statement(
   `WITH person AS (SELECT id FROM users WHERE id = $2 FOR KEY SHARE),
    void AS (
      UPDATE proofs SET consumed_at = now()
-     WHERE holder = $3 AND kind = 'federated' AND purpose = 'bind' AND verified_at IS NULL AND consumed_at IS NULL)
+     WHERE holder = $3 AND kind = 'federated' AND verified_at IS NULL AND consumed_at IS NULL)
    INSERT INTO proofs (id, holder, user_id, kind, purpose, data, secret, expires_at)
-   SELECT $1, $3, id, 'federated', 'bind', jsonb_build_object('returnTo', $4::text), $5, now() + interval '10 minutes'
+   SELECT $1, $3, id, 'federated', CASE WHEN $6::text IS NULL THEN 'bind' ELSE 'reauth' END,
+     jsonb_strip_nulls(jsonb_build_object('returnTo', $4::text, 'confirmedTo', $6::text)), $5,
+     now() + interval '10 minutes'
    FROM person RETURNING id`,
 )
 
 /** Begins one of whoever looks after their account; another one of the session that waits ends. */
 export const beginAccountProof = async (
   query: Query,
-  proof: { id: string; userId: string; holder: string; returnTo: string; sealed: Buffer },
+  proof: NonNullable<AwaitedProof['account']> & { id: string; sealed: Buffer },
 ): Promise<boolean> => {
-  const { id, userId, holder, returnTo, sealed } = proof
-  return (await query(beginAccount, [id, userId, holder, returnTo, sealed])).length > 0
+  const { id, userId, holder, returnTo, confirmedTo, sealed } = proof
+  return (await query(beginAccount, [id, userId, holder, returnTo, sealed, confirmedTo ?? null])).length > 0
 }
 
 const keepAccount = statement(

@@ -1,4 +1,4 @@
-import { queryOf, statement, type Transaction } from '../../platform/database/database.ts'
+import { type Query, queryOf, statement, type Transaction } from '../../platform/database/database.ts'
 import { newId } from '../../platform/ids.ts'
 import type { AddressedAccount } from './linking.ts'
 import type { FederatedIdentity } from './proofs.ts'
@@ -19,6 +19,16 @@ const holders = {
 
 export const findHolder = async (query: Transaction, { kind, target, subject }: Named): Promise<string | undefined> =>
   (await queryOf(query)<{ id: string }>(holders[kind], [target, subject]))[0]?.id
+
+const ofUser = statement(
+  'identity-providers-of-user',
+  `SELECT 'social' AS kind, target FROM user_identities WHERE user_id = $1
+   UNION ALL SELECT 'sso', provider_id FROM user_sso_identities WHERE user_id = $1`,
+)
+
+/** Where somebody has identities. */
+export const findProvidersOf = (query: Query, userId: string): Promise<Pick<Named, 'kind' | 'target'>[]> =>
+  query(ofUser, [userId])
 
 const linkSocial = statement(
   'identity-link-social',

@@ -125,7 +125,7 @@ export const createInteractionOperations = async ({
     }),
     oneTimeTokens: createOneTimeTokenProofs({ database, attempts, accountKey, lockout }),
     federated,
-    accountFederation: createAccountFederation({ query, requests }),
+    accountFederation: createAccountFederation({ query, requests, audit }),
     federationRequests: requests,
     enrolment: createEnrolment({ query, envelope, now }),
     staging: createStaging({ database, hmac, passwords, passwordRules, settings }),

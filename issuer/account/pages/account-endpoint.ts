@@ -205,6 +205,10 @@ export const createAccountEndpoint = (dependencies: AccountEndpointDependencies)
     if (!choice) throw new Refusal('invalid_form', 400)
     const redirect = (location: string, more: readonly string[] = []) =>
       redirectBrowser(response, location, { setCookies: [...setCookies, ...more] })
+    const told = (notice: PlainMessage, path: string) => {
+      const by = noticeTokenOf(hmac, person.sessionId, path, notice)
+      return `${path}?${new URLSearchParams({ done: notice, by })}`
+    }
     const answer: AccountAnswer = {
       ...visit,
       form,
@@ -212,10 +216,8 @@ export const createAccountEndpoint = (dependencies: AccountEndpointDependencies)
         ...visit.context(operationId),
         fields: [...form.keys()].filter((field) => field !== 'csrf'),
       }),
-      done(notice, path = shell.path) {
-        const by = notice && noticeTokenOf(hmac, person.sessionId, path, notice)
-        redirect(notice && by ? `${path}?${new URLSearchParams({ done: notice, by })}` : path)
-      },
+      told,
+      done: (notice, path = shell.path) => redirect(notice ? told(notice, path) : path),
       goTo: (location) => redirect(location),
       leave: redirect,
       clearSession: cookies.clear('session'),

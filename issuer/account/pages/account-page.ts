@@ -19,7 +19,7 @@ export const groups = {
 } as const satisfies Record<string, PlainMessage>
 
 /** Providers at which people have accounts too. */
-export interface PageFederation extends Pick<AccountFederation, 'begin'> {
+export interface PageFederation extends Pick<AccountFederation, 'begin' | 'ofPerson'> {
   offered(client: AuthorizationClient): Promise<OfferedConnector[]>
 }
 
@@ -47,6 +47,8 @@ export interface AccountAnswer extends AccountVisit {
   form: Form
   /** Back to the page by a redirect, so that a reload sends nothing again; it says what went well. */
   done(notice?: PlainMessage, path?: string): void
+  /** Where a page says what went well: an address of ours. */
+  told(notice: PlainMessage, path: string): string
   /** By a redirect, to an address of ours. */
   goTo(location: string): void
   /** To somebody else: where an identity is linked. */

@@ -1,8 +1,15 @@
 import { onlyValue } from '../../base/read-form.ts'
 import { authenticationCredential } from '../../directory/users/factors/index.ts'
+import type { LinkOutcome } from '../../interaction/account-federation.ts'
 import { personAddress } from '../../interaction/person-store.ts'
 import type { ProofKindName } from '../../interaction/proofs.ts'
-import { type AccountError, type Asked, accountConfirmPage, type ConfirmedBy } from '../../pages/account/index.ts'
+import {
+  type AccountError,
+  type Asked,
+  accountConfirmPage,
+  type ConfirmedBy,
+  type PlainMessage,
+} from '../../pages/account/index.ts'
 import { reauthenticationSeconds } from '../reauthentication.ts'
 import type { AccountAnswer, AccountPage, AccountVisit } from './account-page.ts'
 import { credentialIn } from './credential.ts'
@@ -17,7 +24,17 @@ export const confirmPath = (next: string): string => `${path}?${new URLSearchPar
 const nextOf = (text: string | null | undefined): string =>
   text != null && /^\/account(\/[a-z-]+)*$/.test(text) ? text : '/account'
 
-const ways = ['passkey', 'password', 'totp', 'email_code', 'phone_code', 'backup_code'] as const
+/** What is typed into a form of the page. */
+const typedWays = ['password', 'totp', 'email_code', 'phone_code', 'backup_code'] as const
+const ways = ['passkey', ...typedWays, 'federated'] as const
+
+/** What the callback says of an attempt that came to nothing. */
+const outcomes: Readonly<Partial<Record<LinkOutcome, PlainMessage>>> = {
+  not_theirs: 'accountConfirmDenied',
+  denied: 'accountConfirmDenied',
+  failed: 'accountIdentityFailed',
+  unavailable: 'accountIdentityFailed',
+}
 
 interface Entered {
   next: string
@@ -32,13 +49,17 @@ export const confirm: AccountPage<Entered> = {
   title: 'reauthenticate',
 
   async show(visit, entered) {
-    const { operations, person, parameters, shell } = visit
+    const { operations, federation, person, parameters, shell } = visit
     const next = nextOf(entered?.next ?? parameters.get('next'))
     const offered = await operations.verifications.available(person)
-    const kinds = ways.filter((way) => offered.includes(way satisfies ProofKindName))
+    const providers = await federation.ofPerson(person.userId)
+    const kinds = ways.filter((way) =>
+      way === 'federated' ? providers.length > 0 : offered.includes(way satisfies ProofKindName),
+    )
     const wanted = entered?.kind ?? parameters.get('with')
     const kind = kinds.find((way) => way === wanted) ?? kinds[0]
     const proofId = entered?.proofId ?? parameters.get('proof') ?? undefined
+    const outcome = outcomes[(parameters.get('outcome') ?? '') as LinkOutcome]
     return accountConfirmPage(shell, {
       asked: kind && (await ask[kind](visit, kind as never, proofId)),
       others: kinds
@@ -46,7 +67,7 @@ export const confirm: AccountPage<Entered> = {
         .map((way) => ({ kind: way, href: `${path}?${new URLSearchParams({ next, with: way })}` })),
       next,
       minutes: reauthenticationSeconds / 60,
-      error: entered?.error,
+      error: entered?.error ?? (outcome && { message: outcome }),
     })
   },
 
@@ -70,7 +91,7 @@ export const confirm: AccountPage<Entered> = {
     async verify(answer) {
       const { form, done, again } = answer
       const next = nextIn(answer)
-      const kind = ways.find((way) => way === onlyValue(form, 'kind')) ?? 'password'
+      const kind = typedWays.find((way) => way === onlyValue(form, 'kind')) ?? 'password'
       const field = kind === 'password' ? 'password' : 'code'
       const proofId = onlyValue(form, 'proofId')
       const typed = onlyValue(form, field) ?? ''
@@ -85,6 +106,23 @@ export const confirm: AccountPage<Entered> = {
         { next, kind, proofId: isOver ? undefined : proofId, error: isOver ? unfielded(error) : error },
         statusOf(error),
       )
+    },
+    async provider(answer) {
+      const { federation, person, form, told, leave, again } = answer
+      const next = nextIn(answer)
+      const connectorId = onlyValue(form, 'connector') ?? ''
+      const mayBeAsked = (await federation.ofPerson(person.userId)).some(({ id }) => id === connectorId)
+      const failed = (message: PlainMessage, status?: number) =>
+        again({ next, kind: 'federated', error: { message } }, status)
+      if (!mayBeAsked) return failed('accountIdentityFailed')
+      const sent = await federation.begin(person, {
+        connectorId,
+        returnTo: `${path}?${new URLSearchParams({ next, with: 'federated' })}`,
+        confirmedTo: told('accountConfirmed', next),
+      })
+      if (sent.outcome === 'begun') return leave(sent.url)
+      if (sent.outcome === 'too_many_requests') return failed('tooManyRequestsForNow', 429)
+      await failed('accountIdentityFailed')
     },
     async passkey(answer) {
       const { form, operations, context, done, again } = answer
@@ -125,13 +163,14 @@ const ask: {
     const address = await personAddress(query, person.userId, 'phone')
     return address === undefined ? undefined : { kind, address, proofId }
   },
+  federated: async ({ federation, person }, kind) => ({ kind, providers: await federation.ofPerson(person.userId) }),
   passkey: async ({ operations, context }, kind) => {
     const { id, options } = await operations.verifications.passkeys.authentication(context('beginMyPasskey'))
     return { kind, proofId: id, options }
   },
 }
 
-const verify: { [Kind in ConfirmedBy]: (answer: AccountAnswer, typed: string) => Promise<unknown> } = {
+const verify: { [Kind in (typeof typedWays)[number]]: (answer: AccountAnswer, typed: string) => Promise<unknown> } = {
   password: ({ operations, context }, typed) =>
     operations.verifications.password(context('verifyMyPassword'), typed.slice(0, 1_025)),
   totp: ({ operations, context }, typed) => operations.verifications.totp(context('verifyMyTotp'), typed.slice(0, 32)),
@@ -139,7 +178,6 @@ const verify: { [Kind in ConfirmedBy]: (answer: AccountAnswer, typed: string) =>
     operations.verifications.backupCode(context('verifyMyBackupCode'), typed.slice(0, 32)),
   email_code: (answer, typed) => verifyCode(answer, typed),
   phone_code: (answer, typed) => verifyCode(answer, typed),
-  passkey: async () => undefined,
 }
 
 const verifyCode = ({ operations, context, form }: AccountAnswer, code: string) =>

@@ -6,7 +6,7 @@ import { inStage } from './faults.ts'
 import { FederationError } from './federation-error.ts'
 import { createMetadataReader } from './metadata.ts'
 import type { ProviderFetch } from './outbound.ts'
-import type { Claims, OpenIdProfile, ProviderMetadata } from './profile.ts'
+import type { BeginFederation, Claims, OpenIdProfile, ProviderMetadata } from './profile.ts'
 
 /** What is kept between the request and its answer. */
 const keptSchema = z.object({
@@ -50,13 +50,14 @@ export const createOpenIdProtocol = ({ now }: { now: () => Date }) => {
   }
 
   return {
-    async begin(party: OpenIdParty, request: { redirectUri: string; state: string; loginHint?: string | undefined }) {
+    async begin(party: OpenIdParty, request: BeginFederation) {
       const metadata = await metadataOf(party)
-      const { clientId, scope, parameters } = party.profile
+      const { clientId, scope, parameters, again } = party.profile
       const [nonce, verifier] = [oauth.generateRandomNonce(), oauth.generateRandomCodeVerifier()]
       const url = new URL(metadata.authorization_endpoint)
       const asked = {
         ...parameters,
+        ...(request.asksAgain && again),
         response_type: 'code',
         client_id: clientId,
         redirect_uri: request.redirectUri,

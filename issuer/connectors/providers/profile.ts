@@ -16,6 +16,16 @@ export type ProviderMetadata = {
 
 export type Claims = Readonly<Record<string, unknown>>
 
+export interface BeginFederation {
+  /** `BASE_URL/callback/<connectorId>`: every connector has one of its own (RFC 9700 §4.4.2.1). */
+  redirectUri: string
+  /** Unguessable, bound to the browser by the caller. */
+  state: string
+  loginHint?: string | undefined
+  /** The person shows there again who they are, even where the provider knows the browser; if it can ask for that. */
+  asksAgain?: boolean | undefined
+}
+
 /** What is particular about an OpenID provider, and how we are known there. */
 export interface OpenIdProfile {
   /** The document is below it, at `/.well-known/openid-configuration`. */
@@ -30,6 +40,8 @@ export interface OpenIdProfile {
   scope: string
   /** More of the authorization request. */
   parameters?: Record<string, string>
+  /** What makes it ask whoever it knows already. Absent: it has nothing for that. */
+  again?: Record<string, string>
   isEmailVerified: (claims: Claims) => boolean
   /** What comes with the callback alone, unsigned: nothing to know somebody by. */
   told?: (parameters: URLSearchParams) => { name?: string }

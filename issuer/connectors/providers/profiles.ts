@@ -24,6 +24,7 @@ export const openId = (config: z.output<typeof openIdConfig>): OpenIdProfile => 
   clientId: config.clientId,
   clientAuth: bySecret(config.clientSecret, config.tokenEndpointAuthMethod),
   scope: config.scope ?? defaultScope,
+  again: { prompt: 'login' },
   isEmailVerified: saysVerified,
 })
 
@@ -42,6 +43,8 @@ export const google = (config: z.output<typeof googleConfig>): OpenIdProfile => 
   clientAuth: bySecret(config.clientSecret),
   scope: config.scope ?? defaultScope,
   ...prompted(config.prompts),
+  // Google refuses `login`.
+  again: { prompt: 'select_account' },
   isEmailVerified: saysVerified,
   skipsUserinfo: true,
 })
@@ -68,6 +71,7 @@ export const microsoft = (config: z.output<typeof microsoftConfig>): OpenIdProfi
     clientAuth: bySecret(config.clientSecret),
     scope: config.scope ?? defaultScope,
     ...prompted(config.prompts),
+    again: { prompt: 'login' },
     // Administrators of any tenant write `email` as they like; this says that the domain is the tenant's own.
     isEmailVerified: ({ xms_edov: verified }) => verified === true || verified === 1 || verified === '1',
     skipsUserinfo: true,

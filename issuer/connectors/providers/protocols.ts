@@ -16,7 +16,7 @@ import { fetchMetadata } from './metadata.ts'
 import { mockClaims, mockSocial } from './mock.ts'
 import { createOpenIdProtocol } from './openid.ts'
 import type { ProviderFetch, ProviderRequests } from './outbound.ts'
-import { type Claims, type OpenIdProfile, saysVerified } from './profile.ts'
+import { type BeginFederation, type Claims, type OpenIdProfile, saysVerified } from './profile.ts'
 import { apple, enterprise, google, googleWorkspace, microsoft, openId } from './profiles.ts'
 
 interface Answer {
@@ -27,7 +27,7 @@ interface Answer {
 
 /** What is spoken with one provider. Everything throws `FederationError`. */
 export interface Protocol {
-  begin(request: { redirectUri: string; state: string; loginHint?: string | undefined }): Promise<{
+  begin(request: BeginFederation): Promise<{
     url: string
     kept: Record<string, unknown>
   }>

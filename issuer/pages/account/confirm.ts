@@ -7,9 +7,9 @@ import type { Page } from '../page.ts'
 import { passkeyForm, passkeyScriptSource } from '../passkey-form.ts'
 import { durationIn, type Say, sayIn } from '../say.ts'
 import { type AccountError, problemsOf } from './problems.ts'
-import { type AccountShell, accountPage } from './shell.ts'
+import { type AccountShell, accountPage, buttonForm } from './shell.ts'
 
-export type ConfirmedBy = 'password' | PageFactor
+export type ConfirmedBy = 'password' | PageFactor | 'federated'
 
 /** With what the person confirms it, and what its form needs. */
 export type Asked =
@@ -18,6 +18,7 @@ export type Asked =
   /** `proofId`: a code is on its way. */
   | { kind: 'email_code' | 'phone_code'; address: string; proofId: string | undefined }
   | { kind: 'passkey'; proofId: string; options: object }
+  | { kind: 'federated'; providers: readonly { id: string; name: string }[] }
 
 export interface ConfirmPage {
   /** Undefined: there is nothing. */
@@ -40,6 +41,8 @@ export const accountConfirmPage = (shell: AccountShell, { asked, others, next, m
       ? say('accountConfirmText', { duration: durationIn(shell.locale, minutes) })
       : say('accountConfirmNone'),
     problems,
+    // The answer to its form leads to the provider.
+    form: asked?.kind === 'federated' ? 'leaving' : undefined,
     scriptSource: asked?.kind === 'passkey' ? passkeyScriptSource : undefined,
     content: html`${asked && forms[asked.kind](say, { ...shell, next, problems }, asked as never)}
 ${
@@ -54,7 +57,10 @@ ${others.map(
   })
 }
 
-const wayName = (say: Say, kind: ConfirmedBy): Html => (kind === 'password' ? say('password') : factorName(say, kind))
+const wayName = (say: Say, kind: ConfirmedBy): Html => {
+  if (kind === 'federated') return say('accountIdentities')
+  return kind === 'password' ? say('password') : factorName(say, kind)
+}
 
 interface Around extends Pick<AccountShell, 'path' | 'csrf'> {
   next: string
@@ -132,6 +138,14 @@ ${verify(say)}`,
     ),
   email_code: sent,
   phone_code: sent,
+  federated: (say, { next, ...around }, { providers }) =>
+    html`${providers.map(({ id, name }) =>
+      buttonForm(around, {
+        choice: 'provider',
+        fields: { next, connector: id },
+        text: say('continueWith', { provider: foreignName(name) }),
+      }),
+    )}`,
   passkey: (say, { path, csrf, next }, { proofId, options }) => html`<noscript><p class="message">${say(
     'factorPasskeyWithoutScript',
   )}</p></noscript>

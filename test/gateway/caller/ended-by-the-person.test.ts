@@ -45,3 +45,22 @@ test('what the customer allowed for reading reads at the gateway, and is refused
   expect((await customer.account('POST', `/my-account/impersonations/${id}/end`)).status).toBe(204)
   await until(async () => expect((await call('GET')).status).toBe(401), 1_000)
 })
+
+test('T 139: what support opened is refused within a second when they are signed out, and what others opened is not', async () => {
+  const { asked, gateway } = await startAll()
+  const [customer, staff, colleague] = [
+    await asked.customer({ isProtected: false }),
+    await asked.staff(),
+    await asked.staff(),
+  ]
+  const actAs = async ({ token }: { token: string }) => {
+    const { subjectToken } = (await asked.mint({ userId: customer.id, actorToken: token })).body
+    return (await asked.exchange(subjectToken, token)).body.access_token as string
+  }
+  const tokens = [await actAs(staff), await actAs(colleague)]
+  const statuses = () => Promise.all(tokens.map(async (token) => (await gateway.call('/orders/1', { token })).status))
+  expect(await statuses()).toEqual([200, 200])
+  const { status } = await asked.issuer.api('DELETE', `/users/${staff.id}/sessions/${staff.sessionId}`)
+  expect(status).toBe(204)
+  await until(async () => expect(await statuses()).toEqual([401, 200]), 1_000)
+})

@@ -1,5 +1,5 @@
 import { exportPKCS8, generateKeyPair, jwtVerify } from 'jose'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { redirectUriOf, startFederation, type TestFederation } from '../../support/federation.ts'
 import { type IdentityProvider, startIdentityProvider } from '../../support/identity-provider.ts'
 
@@ -14,8 +14,8 @@ afterAll(() => federation.close())
 afterEach(() => provider.close())
 
 const credentials = () => ({ clientId: provider.clientId, clientSecret: provider.clientSecret })
-const asked = async (id: string) => {
-  const { url } = await federation.begin(id, { redirectUri: redirectUriOf(id), state: 'abc' })
+const asked = async (id: string, more: { asksAgain?: boolean } = {}) => {
+  const { url } = await federation.begin(id, { redirectUri: redirectUriOf(id), state: 'abc', ...more })
   return Object.fromEntries(new URL(url).searchParams)
 }
 
@@ -243,6 +243,30 @@ describe('an enterprise', () => {
     provider.person = { ...provider.person, hd: 'workspace.example' }
     expect(await federation.signIn(id, provider)).toMatchObject({ emailVerified: true })
   })
+})
+
+test('whoever is to show again who they are is asked for it by what the provider understands', async () => {
+  provider = await startIdentityProvider()
+  const ofTenants = await startIdentityProvider({ tenant: '72f988bf-86f1-41af-91ab-2d7cd011db47' })
+  onTestFinished(() => ofTenants.close())
+  const { issuer, url } = provider
+  const prompts = ['select_account']
+  const tenant = { ...credentials(), tenantId: 'common', cloudInstance: ofTenants.url, prompts }
+  const kinds = {
+    oidc: [{ config: { ...credentials(), issuer } }, undefined, 'login'],
+    enterprise: [{ kind: 'sso', config: { ...credentials(), issuer } }, undefined, 'login'],
+    google: [
+      { provider: 'google-universal', config: { ...credentials(), endpoint: url } },
+      undefined,
+      'select_account',
+    ],
+    microsoft: [{ provider: 'azuread-universal', config: tenant }, 'select_account', 'login'],
+    github: [{ provider: 'github-universal', config: { ...credentials(), endpoint: url } }, undefined, undefined],
+  } as const
+  for (const [kind, [row, before, again]] of Object.entries(kinds)) {
+    const id = await federation.add({ ...row, ...(!('kind' in row) && { target: `again-${kind}` }) })
+    expect([(await asked(id)).prompt, (await asked(id, { asksAgain: true })).prompt], kind).toEqual([before, again])
+  }
 })
 
 test('pages are told the social connectors of the settings in their order, and the enterprise of a domain', async () => {

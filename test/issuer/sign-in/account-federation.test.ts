@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createTokenAudit } from '../../../issuer/base/audit/token-audit.ts'
 import { createHmacs } from '../../../issuer/base/hmac-keys-store.ts'
 import { createFederation } from '../../../issuer/connectors/federation.ts'
 import { signInExperience } from '../../../issuer/directory/sign-in-experience/sign-in-experience.ts'
 import { createAccountFederation } from '../../../issuer/interaction/account-federation.ts'
 import { createFederationRequests } from '../../../issuer/interaction/federation-requests.ts'
+import { silentLogger } from '../../../platform/logger.ts'
 import type { Browser } from '../../support/browser.ts'
 import { createBrowser } from '../../support/browser.ts'
 import { startFederatedSignIn, type TestFederatedSignIn } from '../../support/federated.ts'
@@ -25,7 +27,8 @@ beforeAll(async () => {
   const hmac = await createHmacs(database, envelope)
   const { query } = database
   const requests = createFederationRequests({ query, federation, envelope, hmac, settings, baseUrl })
-  begin = createAccountFederation({ query, requests }).begin
+  const audit = createTokenAudit({ database, logger: silentLogger })
+  begin = createAccountFederation({ query, requests, audit }).begin
 })
 afterAll(() => federated.close())
 beforeEach(() => {

@@ -331,6 +331,17 @@ describe('direct_sign_in', () => {
     expect(sent.location).toContain(`${federated.provider.url}/authorize`)
   })
 
+  test.each([
+    [{}, null],
+    [{ prompt: 'login' }, 'login'],
+    [{ prompt: 'select_account' }, null],
+    [{ max_age: '60' }, 'login'],
+  ])('%j: the provider is told to ask again where the application wants a new sign-in', async (parameters, prompt) => {
+    const sent = await federated.ask(browser(), { direct_sign_in: 'social:acme', ...parameters })
+    const page = sent.location ?? (await federated.press(browser(), sent))
+    expect(new URL(page).searchParams.get('prompt')).toBe(prompt)
+  })
+
   test('that names nothing that people may use leads to the page', async () => {
     for (const direct of ['social:nobody', 'sso:nobody', `social:${federated.enterprise}`, 'saml:acme', 'social:']) {
       const page = await federated.ask(browser(), { direct_sign_in: direct })

@@ -25,6 +25,7 @@ export const de = {
     'Bevor sich etwas Wichtiges ändert, zeigen Sie bitte noch einmal, dass Sie es sind. Das gilt dann {duration} lang.',
   accountConfirmFirst: 'Um hier etwas zu ändern, bestätigen Sie bitte zuerst, dass Sie es sind.',
   accountConfirmed: 'Danke. Sie können jetzt etwas ändern.',
+  accountConfirmDenied: 'Der Anbieter hat nicht bestätigt, dass Sie es sind.',
   accountConfirmNone:
     'Keine Ihrer Anmeldearten lässt sich hier dafür nutzen. Bitte wenden Sie sich an den Betreiber dieses Dienstes.',
 

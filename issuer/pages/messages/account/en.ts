@@ -24,6 +24,7 @@ export const en = {
   accountConfirmText: 'Before something important changes, show again that it is you. It counts for {duration}.',
   accountConfirmFirst: 'To make changes here, please confirm first that it is you.',
   accountConfirmed: 'Thank you. You can make changes now.',
+  accountConfirmDenied: 'The provider did not confirm that it is you.',
   accountConfirmNone:
     'None of your ways to sign in can be used for this here. Please contact whoever runs this service.',
 

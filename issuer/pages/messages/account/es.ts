@@ -23,6 +23,7 @@ export const es = {
   accountConfirmText: 'Antes de un cambio importante, demuestre otra vez que es usted. Será válido durante {duration}.',
   accountConfirmFirst: 'Para hacer cambios aquí, confirme primero que es usted.',
   accountConfirmed: 'Gracias. Ahora puede hacer cambios.',
+  accountConfirmDenied: 'El proveedor no ha confirmado que es usted.',
   accountConfirmNone:
     'Ninguna de sus formas de iniciar sesión sirve para esto aquí. Póngase en contacto con quien gestiona este servicio.',
 

@@ -25,6 +25,7 @@ export const fr = {
     'Avant un changement important, montrez encore une fois que c’est bien vous. Cela vaut pendant {duration}.',
   accountConfirmFirst: 'Pour modifier quelque chose ici, confirmez d’abord que c’est bien vous.',
   accountConfirmed: 'Merci. Vous pouvez maintenant faire des modifications.',
+  accountConfirmDenied: 'Le fournisseur n’a pas confirmé que c’est bien vous.',
   accountConfirmNone:
     'Aucun de vos moyens de connexion ne peut servir à cela ici. Veuillez contacter l’exploitant de ce service.',
 

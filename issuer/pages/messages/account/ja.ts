@@ -23,6 +23,7 @@ export const ja = {
   accountConfirmText: '大切な変更の前に、もう一度ご本人であることを確認します。確認は{duration}有効です。',
   accountConfirmFirst: 'ここで変更するには、まずご本人であることを確認してください。',
   accountConfirmed: 'ありがとうございます。変更できるようになりました。',
+  accountConfirmDenied: '提供元でご本人であることが確認されませんでした。',
   accountConfirmNone: 'ここで確認に使えるサインイン方法がありません。サービスの運営者にお問い合わせください。',
 
   accountSessions: '端末',

@@ -98,6 +98,18 @@ describe('confirming who one is', () => {
     }
   })
 
+  test.each(['passkey', 'federated'])(
+    'a form that names a %s and holds text proves nothing, and is not thanked for',
+    async (kind) => {
+      const person = await experience.createPerson()
+      const ada = visit(person)
+      const page = await ada.open('/account/confirm?next=/account/password&with=password')
+      const answer = await ada.browser.submit(page, { kind, code: '123456', choice: 'verify' }, { with: 'kind' })
+      expect([answer.status, at(answer)]).toEqual([400, '/account/confirm'])
+      expect(textOf(answer)).not.toContain('Thank you')
+    },
+  )
+
   test('counts in this browser alone', async () => {
     const person = await experience.createPerson()
     const [here, there] = [visit(person), visit(person)]
