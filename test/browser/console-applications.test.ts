@@ -147,7 +147,7 @@ describe.skipIf(!chromium)('applications in the console, in Chromium', () => {
     await page.keyboard.press('Enter')
     expect(await page.getByRole('alertdialog').count()).toBe(0)
     await page.getByRole('link', { name: 'Secrets' }).click()
-    await page.getByText('auth.forbidden').waitFor()
+    await page.getByText('This needs the permission applications or all. You are auditor.').waitFor()
     await visit.end()
   })
 
