@@ -3,7 +3,7 @@ import { Allowed } from '../../components/allowed.tsx'
 import { EmptyPage } from '../../components/empty-page.tsx'
 import { EntityTable } from '../../components/entity-table.tsx'
 import { LinkButton } from '../../components/link-button.tsx'
-import { Badge } from '../../components/page.tsx'
+import { Badge, EventName } from '../../components/page.tsx'
 import { RelativeTime } from '../../components/time.tsx'
 import { stateOf, states } from './delivery-states.ts'
 import { aboutFilters, replayOf, replayPath } from './replay-filter.ts'
@@ -22,7 +22,7 @@ export const Deliveries = ({ hookId: id }: { hookId: string }) => (
           title: 'Event',
           cell: ({ event, test }) => (
             <>
-              {event} {test && <Badge>test</Badge>}
+              <EventName name={event} /> {test && <Badge>test</Badge>}
             </>
           ),
         },

@@ -5,6 +5,7 @@ import { Button } from '../../components/button.tsx'
 import { EmptyPage } from '../../components/empty-page.tsx'
 import { EntityTable } from '../../components/entity-table.tsx'
 import { announce, ProblemNotice } from '../../components/notice.tsx'
+import { EventName } from '../../components/page.tsx'
 import { RelativeTime } from '../../components/time.tsx'
 import type { Calls } from '../../generated/api.ts'
 
@@ -63,7 +64,7 @@ const InWords = ({ hookId, enabled, lane }: { hookId: string; enabled: boolean; 
   const { deliveryId, event, version, attempts, lastStatus, lastError, isSending, since, nextAttemptAt } = lane.head
   const first = (
     <Link href={`/hooks/${hookId}/deliveries/${deliveryId}`}>
-      version {version} ({event})
+      version {version} (<EventName name={event} />)
     </Link>
   )
   const behind =

@@ -43,7 +43,8 @@ const User = ({ params: { id = '', tab = 'profile' } }: PageProps) => {
       above={{ title: 'Users', path: '/users' }}
       lead={
         <>
-          <EntityId id={id} /> · signed in <RelativeTime at={user.lastSignInAt} />{' '}
+          <EntityId id={id} /> · {user.lastSignInAt === null ? 'has never signed in' : 'signed in '}
+          {user.lastSignInAt !== null && <RelativeTime at={user.lastSignInAt} />}{' '}
           {user.isSuspended && <Badge kind="bad">suspended</Badge>}
         </>
       }
