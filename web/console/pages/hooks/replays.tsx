@@ -59,9 +59,9 @@ const Counted = ({ hookId: id, body }: { hookId: string; body: ReplayBody | unde
           {total === 0 ? (
             'Nothing matches, or all of it is on its way already.'
           ) : (
-            <>
+            <p>
               <strong>{eventsOf(total)}</strong> would be sent again.
-            </>
+            </p>
           )}
         </Notice>
       )}
