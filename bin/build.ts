@@ -116,6 +116,9 @@ const copyDocuments = async (output: string): Promise<void> => {
   // The page about proxies in front of the gateway points to their files.
   const shown = await filesBelow(root, 'deploy/in-front')
   for (const file of [...pages, ...shown]) await copy(join(root, file), join(output, file))
+  // The pictures, half a megabyte, are in the repository alone.
+  const consolePage = join(output, 'docs/console.md')
+  await writeFile(consolePage, (await readFile(consolePage, 'utf8')).replaceAll(/^!\[.*\]\(pictures\/.*\)\n\n/gm, ''))
 }
 
 /** For editors of `gateway.yaml`; `surrogate gateway schema` prints the same. */

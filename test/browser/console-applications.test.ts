@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { chromium } from '../support/chromium.ts'
+import { clipboardOf } from '../support/clipboard.ts'
 import { type ConsoleInChromium, signInOn, startConsoleInChromium } from '../support/console-in-chromium.ts'
 
 /** The page that all others are made like: lists, forms, what one may not do, what others did meanwhile. */
@@ -17,21 +17,12 @@ describe.skipIf(!chromium)('applications in the console, in Chromium', () => {
   const create = async (name: string, more: object = {}) =>
     (await app.home.issuer.api('POST', '/applications', { name, type: 'Traditional', ...more })).body
   const read = async (id: string) => (await app.home.issuer.api('GET', `/applications/${id}`)).body
-  /** Pages of the console may write to the clipboard, not read it. */
-  const clipboard = async (page: Page) => {
-    await page.evaluate(`document.body.append(Object.assign(document.createElement('textarea'), { id: 'pasted' }))`)
-    await page.locator('#pasted').focus()
-    await page.keyboard.press('Control+v')
-    const text = await page.locator('#pasted').inputValue()
-    await page.evaluate(`document.querySelector('#pasted').remove()`)
-    return text
-  }
 
-  test('an integrator makes a backend, sees its secret once, and what the guide says runs', async () => {
-    const resource = await app.home.issuer.api('POST', '/resources', {
-      name: 'Orders',
-      indicator: 'https://orders.example.test',
-    })
+  test('journey 6: an integrator makes a backend, sees its secret once, runs what the guide says, reads the token', async () => {
+    const { api } = app.home.issuer
+    const indicator = 'https://orders.example.test'
+    const resource = await api('POST', '/resources', { name: 'Orders', indicator })
+    await api('PATCH', `/resources/${resource.body.id}/is-default`, { isDefault: true })
     const visit = await app.signIn('/applications/new', { roles: ['integrator'] })
     const { page } = visit
     await page.getByLabel('Name').fill('Nightly export')
@@ -41,17 +32,29 @@ describe.skipIf(!chromium)('applications in the console, in Chromium', () => {
     await page.getByRole('heading', { name: 'Nightly export is ready' }).waitFor()
     await visit.expectUsable()
     await page.getByRole('button', { name: 'Copy client secret' }).click()
-    const secret = await clipboard(page)
+    const secret = await clipboardOf(page)
     expect(secret).toMatch(/^\w{43}$/)
     await page.getByRole('link', { name: 'To the guide' }).click()
     await page.getByRole('heading', { name: 'In your code' }).waitFor()
     await visit.expectUsable()
     expect(await page.content()).not.toContain(secret)
-    // Resources are not for integrators: the snippet names none of ours.
     await page.getByRole('button', { name: 'Copy curl' }).click()
-    const command = (await clipboard(page)).replace('https://your-api.example.com', resource.body.indicator)
+    const command = await clipboardOf(page)
+    // As it was copied, by a shell.
     const run = promisify(execFile)('sh', ['-c', command], { env: { ...process.env, CLIENT_SECRET: secret } })
-    expect(JSON.parse((await run).stdout)).toMatchObject({ token_type: 'Bearer' })
+    const { stdout } = await run
+    expect(JSON.parse(stdout)).toMatchObject({ token_type: 'Bearer' })
+
+    await page.keyboard.press('Control+k')
+    await page.getByRole('dialog', { name: 'Search everything' }).waitFor()
+    await page.keyboard.type('Developer')
+    await page.locator('[role=menuitem][data-focused]').filter({ hasText: 'Developer' }).waitFor()
+    await page.keyboard.press('Enter')
+    await page.getByRole('link', { name: 'Tokens' }).click()
+    await page.getByLabel('Token, or any text with tokens in it').fill(stdout)
+    const token = page.getByRole('region', { name: 'Access token' })
+    await token.getByText('signed by this issuer').waitFor()
+    expect(await token.textContent()).toContain(`Audience${indicator}`)
     await visit.end()
   })
 
@@ -147,7 +150,7 @@ describe.skipIf(!chromium)('applications in the console, in Chromium', () => {
     await page.keyboard.press('Enter')
     expect(await page.getByRole('alertdialog').count()).toBe(0)
     await page.getByRole('link', { name: 'Secrets' }).click()
-    await page.getByText('auth.forbidden').waitFor()
+    await page.getByText('This needs the permission applications or all. You are auditor.').waitFor()
     await visit.end()
   })
 

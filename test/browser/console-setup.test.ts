@@ -15,7 +15,7 @@ describe.skipIf(!chromium)('in Chromium', () => {
 
   const linkOf = async (link: Promise<string | undefined>) => (await link)!.replace(/^.*\/console/, '')
 
-  test('the first owner makes a passkey and is in; the link a second time is refused', async () => {
+  test('journey 1: the first owner makes a passkey, sees what comes next; the link again, and one that is late, are refused', async () => {
     const { query } = app.home.issuer.database
     const link = await linkOf(inviteFirstOwner(query, app.home.issuer.baseUrl))
     const visit = await app.open()
@@ -26,14 +26,22 @@ describe.skipIf(!chromium)('in Chromium', () => {
     await visit.page.getByLabel('Your name').fill('Ada Lovelace')
     await visit.page.getByLabel('Your e-mail address').fill('ada@example.test')
     await visit.page.getByRole('button', { name: 'Continue with a passkey' }).click()
-    await visit.page.getByRole('heading', { name: /Ada Lovelace|Home/ }).waitFor()
+    await visit.page.getByRole('heading', { name: 'Hello, Ada Lovelace' }).waitFor()
     expect(await visit.page.getByRole('button', { name: /Ada Lovelace/ }).textContent()).toContain('owner')
+    const steps = visit.page.getByRole('region', { name: 'Getting started: 0 of 5' }).getByRole('listitem')
+    const titles = ['Register your API', 'Choose the default resource', 'Make an application', 'Have users']
+    for (const title of [...titles, 'Hear of changes']) await steps.getByRole('link', { name: title }).waitFor()
     await visit.end()
 
+    const late = await linkOf(inviteToConsole(query, { role: 'owner', consoleUrl: app.home.issuer.baseUrl }))
+    await app.home.issuer.sql(`UPDATE console_invitations SET expires_at = now() - interval '1 second'`)
     const second = await app.open()
-    await second.goTo(link)
-    await second.page.getByRole('heading', { name: 'This link does not work' }).waitFor()
-    expect(await second.page.getByRole('alert').textContent()).toContain('console.invitation_not_valid')
+    for (const refused of [link, late]) {
+      await second.page.goto('about:blank')
+      await second.goTo(refused)
+      await second.page.getByRole('heading', { name: 'This link does not work' }).waitFor()
+      expect(await second.page.getByRole('alert').textContent()).toContain('console.invitation_not_valid')
+    }
     await second.end()
   })
 

@@ -11,7 +11,7 @@ import { findOpa } from '../../policies/engine/compile/opa.ts'
 import { orders, startUpstream } from '../support/gateway.ts'
 import { runProcess, startProcess, type TestProcess } from '../support/process.ts'
 import { startTokenIssuer } from '../support/token-issuer.ts'
-import { cleanUp, createSettings, ready, type Settings } from './stack.ts'
+import { cleanUp, createSettings, expectConsole, ready, type Settings } from './stack.ts'
 
 /**
  * The published package, used as its users do: unpacked into an application that has only what the package declares.
@@ -139,6 +139,8 @@ describe('what is in the package', () => {
     expect(targets.length).toBeGreaterThan(2)
     const files = await readdir(dist, { recursive: true })
     expect(targets.filter((target) => !files.includes(target))).toEqual([])
+    // Its pages come without their pictures.
+    expect(await readFile(join(dist, 'docs/console.md'), 'utf8')).not.toContain('](pictures/')
   })
 })
 
@@ -455,6 +457,9 @@ describe('the command line', () => {
       running.push(stack)
       await stack.waitFor(ready)
       expect(stack.output()).toContain('"npx surrogate demo" in another terminal')
+      // By the files that it brings: there is no Vite beside it.
+      expect(stack.output()).not.toContain('Building the console')
+      await expectConsole(stack)
 
       const demo = await runProcess(node, [cli, 'demo'], { cwd: path, env: settings.env })
       expect(demo.output).toContain('Every step was as expected.')

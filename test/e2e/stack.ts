@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { expect } from 'vitest'
 import { createDataFolder } from '../support/folder.ts'
 import { freePort } from '../support/free-port.ts'
 import { isRunning, startProcess, type TestProcess } from '../support/process.ts'
@@ -27,6 +28,8 @@ export const createCheckout = async () => {
     await rm(modules[1]!, { recursive: true, force: true })
     await copy('cp', ['-a', ...modules])
   })
+  // Nothing is built in a fresh clone.
+  await rm(join(modules[1]!, '.cache/surrogate-console'), { recursive: true, force: true })
   return { path, remove: () => rm(folder, { recursive: true, force: true }) }
 }
 
@@ -71,6 +74,17 @@ export const createSettings = async (
       ...env,
     },
   }
+}
+
+/** The console is served as it is built, to whoever opens it first: by the link that makes an owner. */
+export const expectConsole = async (stack: TestProcess) => {
+  const link = /(http:\/\/localhost:\d+)\/console\/setup#[\w-]{43}\n/
+  await stack.waitFor(link)
+  const [, origin] = link.exec(stack.output())!
+  const page = await (await fetch(`${origin}/console/setup`)).text()
+  const [, script] = /<script type="module"[^>]* src="(\/console\/assets\/[^"]+)"/.exec(page)!
+  const { status, headers } = await fetch(`${origin}${script}`)
+  expect([status, headers.get('content-type')]).toEqual([200, 'text/javascript; charset=utf-8'])
 }
 
 const command = ({ asUser }: Settings, program: string, args: readonly string[]) => {

@@ -9,6 +9,7 @@ import {
   createSettings,
   databasePid,
   demoOf,
+  expectConsole,
   npmStart,
   ready,
   type Settings,
@@ -43,6 +44,8 @@ describe('surrogate start --demo', { timeout: 180_000 }, () => {
     const stack = started(npmStart(settings))
     await stack.waitFor(ready)
     const database = await databasePid(settings)
+    expect(stack.output()).toContain('Building the console: its sources have changed.')
+    await expectConsole(stack)
 
     const demo = await runProcess('npm', ['run', 'demo'], { cwd: settings.checkout, env: settings.env })
     expect(demo.output).toContain('Every step was as expected.')

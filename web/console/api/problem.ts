@@ -48,5 +48,9 @@ export const unreachable = (cause: unknown): Problem => {
   return problem
 }
 
+/** The person may not ask for it, so it was not asked. */
+export const notAllowed = (reason: string): Problem =>
+  new Problem({ status: 403, body: { code: 'console.not_allowed', title: reason } })
+
 export const isProblem = (error: unknown, code?: string): error is Problem =>
   error instanceof Problem && (code === undefined || error.code === code)

@@ -1,8 +1,9 @@
-import { keepPreviousData, QueryClient, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { keepPreviousData, QueryClient, useMutation, useQueries, useQuery, useQueryClient } from '@tanstack/react-query'
 import type { Calls } from '../generated/api.ts'
 import { type Answer, call } from './call.ts'
 import type { Input, OperationId } from './operations.ts'
-import { isProblem } from './problem.ts'
+import { isProblem, notAllowed } from './problem.ts'
+import { useRefusal } from './session.tsx'
 import { signInAgain } from './sign-in.ts'
 
 /** Kept while the tab is open; asked again when the tab is looked at, never under the pointer. */
@@ -17,13 +18,45 @@ export const createQueryClient = () =>
     },
   })
 
-/** Reads by an operation; `when` false: not yet. The page before stays while the next one is fetched. */
-export const useRead = <Id extends OperationId>(id: Id, input: Input<Id> = {}, { when = true } = {}) =>
-  useQuery({
+interface ReadOptions<Id extends OperationId> {
+  /** False: not yet. */
+  when?: boolean | undefined
+  /** While something is under way it is read again after so many ms. */
+  every?: ((answer: Calls[Id]['answer']) => number | false) | undefined
+}
+
+/**
+ * Reads by an operation. The page before stays while the next one is fetched. Whoever may not call it gets the reason as
+ * the error, and nothing is asked.
+ */
+export const useRead = <Id extends OperationId>(
+  id: Id,
+  input: Input<Id> = {},
+  { when = true, every }: ReadOptions<Id> = {},
+) => {
+  const refusal = useRefusal(id)
+  const query = useQuery({
     queryKey: [id, input],
     queryFn: ({ signal }): Promise<Answer<Calls[Id]['answer']>> => call(id, input, { signal }),
-    enabled: when,
+    enabled: when && refusal === undefined,
+    refetchInterval: ({ state: { data } }) => (data && every?.(data.body)) ?? false,
     placeholderData: keepPreviousData,
+  })
+  return refusal === undefined ? query : { ...query, error: notAllowed(refusal) }
+}
+
+/** Reads the same of several things. Undefined: not all of it is there yet. */
+export const useReads = <Id extends OperationId>(id: Id, inputs: readonly Input<Id>[]) =>
+  useQueries({
+    queries: inputs.map((input) => ({
+      queryKey: [id, input],
+      queryFn: ({ signal }: { signal: AbortSignal }): Promise<Answer<Calls[Id]['answer']>> =>
+        call(id, input, { signal }),
+    })),
+    combine: (results) => ({
+      error: results.find(({ error }) => error)?.error,
+      bodies: results.every(({ data }) => data) ? results.map(({ data }) => data!.body) : undefined,
+    }),
   })
 
 /**

@@ -10,7 +10,7 @@ import { Button } from './button.tsx'
 import { Choices } from './choices.tsx'
 import { CopyAsCurl } from './copy.tsx'
 import { Dialog, DialogActions, useDialog } from './dialog.tsx'
-import { announce, ProblemNotice } from './notice.tsx'
+import { announce, Notice, ProblemNotice } from './notice.tsx'
 import { Loading, Section } from './page.tsx'
 import { Rows } from './rows.tsx'
 
@@ -61,10 +61,25 @@ export const Assignments = <
   const { title, lead, kind, list, nameOf, detailOf, link, remove, empty } = props
   const { data, error } = useRead(list.operation, list.input)
   const taking = useChange(remove.operation)
+  const giving = useChange(props.add.operation)
+  const [taken, setTaken] = useState<RowOf<List>>()
   const rows = (data?.body ?? []) as unknown as readonly RowOf<List>[]
   return (
     <Section title={title} lead={lead} actions={<AddSome {...props} has={rows.map(({ id }) => id)} />}>
-      <ProblemNotice error={error ?? taking.error} />
+      <ProblemNotice error={error ?? taking.error ?? giving.error} />
+      {taken && (
+        <Notice>
+          <p>
+            The {kind} <b>{nameOf(taken)}</b> is taken away.
+          </p>
+          <Button
+            isPending={giving.isPending}
+            onPress={() => giving.mutate(props.add.input([taken.id]), { onSuccess: () => setTaken(undefined) })}
+          >
+            Undo
+          </Button>
+        </Notice>
+      )}
       {!data && !error && <Loading lines={2} />}
       {data && (
         <Rows
@@ -82,7 +97,10 @@ export const Assignments = <
                   label={`Take away the ${kind} ${nameOf(row)}`}
                   onPress={() =>
                     taking.mutate(remove.input(row.id), {
-                      onSuccess: () => announce(`The ${kind} ${nameOf(row)} is taken away.`),
+                      onSuccess: () => {
+                        setTaken(row)
+                        announce(`The ${kind} ${nameOf(row)} is taken away.`)
+                      },
                     })
                   }
                 />

@@ -67,7 +67,7 @@ export const listenForKeys = (): (() => void) => {
     if (event.altKey || event.defaultPrevented) return
     const key = nameOf(event)
     const isChord = key.startsWith('Ctrl ')
-    if (!isChord && (isTyping(event) || document.querySelector('[role=dialog]'))) return
+    if (!isChord && (isTyping(event) || document.querySelector('[role=dialog], [role=alertdialog]'))) return
     const sequence = first && event.timeStamp - first.at < sequenceMs ? `${first.key} then ${key}` : undefined
     first = isChord ? undefined : { key, at: event.timeStamp }
     const found =

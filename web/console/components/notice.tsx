@@ -26,6 +26,7 @@ export const Notice = ({
 export const ProblemNotice = ({ error, fields = [] }: { error: unknown; fields?: readonly { path: string }[] }) => {
   if (!error) return null
   if (isProblem(error, 'console.step_up_required')) return <StepUp />
+  if (isProblem(error, 'console.not_allowed')) return <Notice>{error.title}</Notice>
   const problem: Problem | undefined = isProblem(error) ? error : undefined
   const isAtFields =
     problem !== undefined &&

@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect } from 'react'
+import { Fragment, type ReactNode, useEffect, useRef } from 'react'
 import { Link } from 'wouter'
 import { Icon } from '../design/icon.tsx'
 import style from './page.module.css'
@@ -42,16 +42,32 @@ export const Page = ({ title, lead, above, actions, children }: PageFrameProps) 
   )
 }
 
-/** The parts of an entity, each with an address of its own. */
-export const Tabs = ({ tabs, current }: { tabs: readonly { title: string; path: string }[]; current: string }) => (
-  <nav className={style.tabs} aria-label="Parts">
-    {tabs.map(({ title, path }) => (
-      <Link key={path} href={path} {...(path === current && { 'aria-current': 'page' })}>
-        {title}
-      </Link>
-    ))}
-  </nav>
-)
+/** The parts of an entity, each with an address of its own; where there is little room they move sideways. */
+export const Tabs = ({ tabs, current }: { tabs: readonly { title: string; path: string }[]; current: string }) => {
+  const nav = useRef<HTMLElement>(null)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another one is current then
+  useEffect(() => {
+    nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+  }, [current])
+  return (
+    <nav ref={nav} className={style.tabs} aria-label="Parts">
+      {tabs.map(({ title, path }) => (
+        <Link key={path} href={path} {...(path === current && { 'aria-current': 'page' })}>
+          {title}
+        </Link>
+      ))}
+    </nav>
+  )
+}
+
+/** `User.Data.Updated`, which breaks at its dots where there is little room. */
+export const EventName = ({ name }: { name: string }) =>
+  name.split(/(?<=\.)/).map((part) => (
+    <Fragment key={part}>
+      <wbr />
+      <span className={style.part}>{part}</span>
+    </Fragment>
+  ))
 
 /** A part of a page. */
 export const Section = ({

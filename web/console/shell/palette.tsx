@@ -44,12 +44,11 @@ export const Palette = ({ pages, onClose }: { pages: readonly ConsolePage[]; onC
             <SearchField
               className={style.field!}
               aria-label="A page, a name, an address or an id"
-              autoFocus
               // It would only empty the field at first.
               onKeyDown={(event) => event.key === 'Escape' && onClose()}
             >
               <Icon name="search" />
-              <Input placeholder="A page, a name, an address or an id" />
+              <Input ref={focus} placeholder="A page, a name, an address or an id" />
               <kbd>Esc</kbd>
             </SearchField>
             <Menu
@@ -69,6 +68,9 @@ export const Palette = ({ pages, onClose }: { pages: readonly ConsolePage[]; onC
     </ModalOverlay>
   )
 }
+
+/** At once, and however focus came to where it was: `autoFocus` waits when that was by a program. */
+const focus = (input: HTMLInputElement | null) => input?.focus()
 
 interface Row {
   path: string

@@ -1,6 +1,6 @@
 import { useState } from 'react'
 import { useRead } from '../../api/queries.ts'
-import { useSession } from '../../api/session.tsx'
+import { useRefusal, useSession } from '../../api/session.tsx'
 import { CopyableText } from '../../components/copy.tsx'
 import { LinkButton } from '../../components/link-button.tsx'
 import { Notice } from '../../components/notice.tsx'
@@ -14,6 +14,7 @@ import { snippetsOf } from './snippets.ts'
 /** What to paste into the code of the application, with its own values. */
 export const Guide = ({ application }: { application: Application }) => {
   const { baseUrl } = useSession()
+  const refusal = useRefusal('listResources')
   const { data } = useRead('listResources', { query: { includeScopes: true } })
   const resources = ((data?.body ?? []) as Calls['createResource']['answer'][]).filter(
     ({ indicator }) => indicator !== `${baseUrl}/api`,
@@ -47,7 +48,13 @@ export const Guide = ({ application }: { application: Application }) => {
       </Section>
       <Section
         title="In your code"
-        lead={resource ? undefined : 'Tokens here are for no API of yours: register a resource to get some.'}
+        lead={
+          resource
+            ? undefined
+            : refusal
+              ? 'Tokens are for the default resource. For another API, send its indicator as resource.'
+              : 'Tokens here are for no API of yours: register a resource to get some.'
+        }
         actions={
           resources.length > 0 && (
             <Select

@@ -3,6 +3,7 @@ import { type Application, signsPeopleIn } from './application-types.ts'
 interface Values {
   application: Pick<Application, 'id' | 'type' | 'customClientMetadata'>
   issuer: string
+  /** Undefined: the default one. */
   resource: string | undefined
   scopes: readonly string[]
   redirectUri: string | undefined
@@ -26,9 +27,11 @@ const clientCredentials = ({ application, issuer, resource, scopes }: Values): S
   text: [
     `curl '${issuer}/token' \\`,
     `  -u '${application.id}':"$CLIENT_SECRET" \\`,
-    '  -d grant_type=client_credentials \\',
-    `  -d resource='${resource ?? 'https://your-api.example.com'}' \\`,
-    `  -d scope='${scopes.join(' ')}'`,
+    [
+      '  -d grant_type=client_credentials',
+      ...(resource ? [`-d resource='${resource}'`] : []),
+      ...(scopes.length > 0 ? [`-d scope='${scopes.join(' ')}'`] : []),
+    ].join(' \\\n  '),
   ].join('\n'),
 })
 
@@ -38,9 +41,9 @@ const nodeBackend = ({ application, issuer, resource, scopes }: Values): Snippet
   method: 'POST',
   headers: { authorization: \`Basic \${btoa(\`${application.id}:\${process.env.CLIENT_SECRET}\`)}\` },
   body: new URLSearchParams({
-    grant_type: 'client_credentials',
-    resource: '${resource ?? 'https://your-api.example.com'}',
-    scope: '${scopes.join(' ')}',
+    grant_type: 'client_credentials',${resource ? `\n    resource: '${resource}',` : ''}${
+      scopes.length > 0 ? `\n    scope: '${scopes.join(' ')}',` : ''
+    }
   }),
 })
 const { access_token } = await answer.json()`,

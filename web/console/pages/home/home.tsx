@@ -33,26 +33,62 @@ const Home = () => {
           </ol>
         </Section>
       )}
+      <Glance />
     </Page>
   )
 }
 
-/** Hooks that somebody has to look at. */
+/** How much there is of what is looked at most. */
+const Glance = () => {
+  const counts = [
+    { title: 'Users', path: '/users', total: useReadIfAllowed('listUsers', one).data?.total },
+    { title: 'Organizations', path: '/organizations', total: useReadIfAllowed('listOrganizations', one).data?.total },
+    { title: 'Applications', path: '/applications', total: useReadIfAllowed('listApplications', one).data?.total },
+    { title: 'Hooks', path: '/hooks', total: useReadIfAllowed('listHooks', one).data?.total },
+  ]
+  return (
+    <ul className={style.glance} aria-label="At a glance">
+      {counts.map(
+        ({ title, path, total }) =>
+          total !== undefined && (
+            <li key={path}>
+              <Link href={path}>
+                <b>{total.toLocaleString('en')}</b> {title}
+              </Link>
+            </li>
+          ),
+      )}
+    </ul>
+  )
+}
+
+/** Hooks that somebody has to look at: switched off for their failures, or without a success in the last day. */
 const Attention = () => {
-  const { data } = useReadIfAllowed('listHooks')
+  const { data } = useReadIfAllowed('listHooks', { includeExecutionStats: true })
   if (!data) return null
   const off = data.body.filter(({ enabled, disabledReason }) => !enabled && disabledReason !== null)
-  if (off.length === 0) return <Notice kind="good">Nothing needs you.</Notice>
+  const failing = data.body.filter(
+    ({ enabled, executionStats }) =>
+      enabled && executionStats && executionStats.requestCount > 0 && executionStats.successCount === 0,
+  )
+  if (off.length + failing.length === 0) return <Notice kind="good">Nothing needs you.</Notice>
   return (
     <Notice kind="warn">
       <p>
-        <strong>{off.length === 1 ? 'A hook was switched off.' : `${off.length} hooks were switched off.`}</strong>{' '}
-        Their events wait.
+        <strong>{off.length + failing.length === 1 ? 'A hook needs you.' : 'Hooks need you.'}</strong> Their events
+        wait.
       </p>
       <ul>
         {off.map(({ id, name, disabledReason }) => (
           <li key={id}>
-            <Link href={`/hooks/${id}`}>{name || id}</Link>: {disabledReason}
+            <Link href={`/hooks/${id}`}>{name || id}</Link> was switched off: {disabledReason}
+          </li>
+        ))}
+        {failing.map(({ id, name, executionStats }) => (
+          <li key={id}>
+            <Link href={`/hooks/${id}/waiting`}>{name || id}</Link> has taken nothing in the last day, in{' '}
+            {executionStats?.requestCount.toLocaleString('en')}{' '}
+            {executionStats?.requestCount === 1 ? 'attempt' : 'attempts'}.
           </li>
         ))}
       </ul>
@@ -68,8 +104,8 @@ const useSteps = () => {
   const resources = useReadIfAllowed('listResources')
   const applications = useReadIfAllowed('listApplications', { types: ['Native', 'SPA', 'Traditional'], ...one })
   const backends = useReadIfAllowed('listApplications', { types: 'MachineToMachine', ...one })
-  const users = useReadIfAllowed('listUsers', { page: 1, page_size: 1 })
-  const hooks = useReadIfAllowed('listHooks')
+  const users = useReadIfAllowed('listUsers', one)
+  const hooks = useReadIfAllowed('listHooks', { includeExecutionStats: true })
   const own = resources.data?.body.filter(({ indicator }) => indicator !== `${baseUrl}/api`)
   // One of each comes with the issuer: the console, the first backend, and you.
   const more = (total: number | undefined) => (total === undefined ? undefined : total > 1)
@@ -101,7 +137,7 @@ const useSteps = () => {
 
 const useReadIfAllowed = <Id extends OperationId>(
   id: Id,
-  query?: Record<string, string | number | readonly string[]>,
+  query?: Record<string, string | number | boolean | readonly string[]>,
 ) => useRead(id, query ? { query } : {}, { when: isAllowed(id, useSession().scopes) })
 
 export default Home

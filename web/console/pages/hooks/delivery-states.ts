@@ -7,7 +7,7 @@ export const states: Readonly<Record<State, string>> = {
   pending: 'waiting',
   sending: 'being sent',
   succeeded: 'delivered',
-  retrying: 'to be tried again',
+  retrying: 'retrying',
   held: 'held back',
   dead: 'given up',
   cancelled: 'cancelled',

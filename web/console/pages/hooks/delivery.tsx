@@ -2,6 +2,7 @@ import { useChange, useRead } from '../../api/queries.ts'
 import { Allowed } from '../../components/allowed.tsx'
 import { Button } from '../../components/button.tsx'
 import { CopyAsCurl, CopyableText, EntityId } from '../../components/copy.tsx'
+import { LinkButton } from '../../components/link-button.tsx'
 import { announce, ProblemNotice } from '../../components/notice.tsx'
 import { Badge, Facts, Loading, Page, type PageProps, Section } from '../../components/page.tsx'
 import { FullTime, RelativeTime } from '../../components/time.tsx'
@@ -23,6 +24,7 @@ const DeliveryPage = ({ params: { id = '', deliveryId = '' } }: PageProps) => {
       lead={<Badge kind={stateOf(state)}>{states[state]}</Badge>}
       actions={
         <>
+          <LinkButton path={`/hooks/${id}/signatures?delivery=${deliveryId}`}>Check a signature</LinkButton>
           <CopyAsCurl operation="replayHookDelivery" input={{ params }} />
           <Allowed operation="replayHookDelivery">
             <Button

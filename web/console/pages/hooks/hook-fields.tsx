@@ -16,8 +16,15 @@ export const hookFields: readonly Field[] = [
 export const deliveryFields: readonly Field[] = [
   { path: 'enabled', label: 'Deliver', kind: 'flag', hint: 'Off: events wait until you switch it on again.' },
   {
-    ...{ path: 'config.retries', label: 'Attempts after the first', kind: 'number', empty: undefined },
-    hint: 'Empty: as the relay is set.',
+    ...{ path: 'config.rateLimit', label: 'At most so many a minute', kind: 'number', empty: undefined },
+    hint: 'Empty: as many as it takes, four at a time.',
   },
-  { path: 'config.rateLimit', label: 'At most so many a second', kind: 'number', empty: undefined },
+  {
+    ...{ path: 'config.headers', label: 'Headers of your own', kind: 'pairs' },
+    hint: 'Sent with every event, such as an Authorization that a gateway of yours wants.',
+  },
+  {
+    ...{ path: 'organizationIds', label: 'Only of these organizations', kind: 'list', isCode: true },
+    hint: 'Ids. Empty: events of all organizations, and of none.',
+  },
 ]

@@ -7,6 +7,9 @@ import { Badge, Loading, Page, type PageProps, Tabs } from '../../components/pag
 import { Deliveries } from './deliveries.tsx'
 import { Health } from './health.tsx'
 import { deliveryFields, hookFields } from './hook-fields.tsx'
+import { Lanes } from './lanes.tsx'
+import { Replays } from './replays.tsx'
+import { Signatures } from './signatures.tsx'
 import { SigningKey } from './signing-key.tsx'
 import { TestSend } from './test-send.tsx'
 
@@ -41,6 +44,9 @@ const HookPage = ({ params: { id = '', tab = 'deliveries' } }: PageProps) => {
       <Tabs
         tabs={[
           { title: 'Deliveries', path: path('deliveries') },
+          { title: 'Waiting', path: path('waiting') },
+          { title: 'Send again', path: path('replays') },
+          { title: 'Signatures', path: path('signatures') },
           { title: 'Settings', path: path('settings') },
         ]}
         current={path(tab)}
@@ -51,6 +57,14 @@ const HookPage = ({ params: { id = '', tab = 'deliveries' } }: PageProps) => {
           <Deliveries hookId={id} />
         </>
       )}
+      {tab === 'waiting' && (
+        <>
+          <Health hookId={id} />
+          <Lanes hook={hook} />
+        </>
+      )}
+      {tab === 'replays' && <Replays hookId={id} />}
+      {tab === 'signatures' && <Signatures hookId={id} />}
       {tab === 'settings' && (
         <>
           <EntityForm

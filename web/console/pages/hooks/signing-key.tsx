@@ -7,6 +7,7 @@ import { Button } from '../../components/button.tsx'
 import { CopyableText } from '../../components/copy.tsx'
 import { ProblemNotice } from '../../components/notice.tsx'
 import { Section } from '../../components/page.tsx'
+import { ReplaceKey } from './replace-key.tsx'
 
 /** With which the receiver verifies what it gets. Looking at it leaves a row in the audit trail. */
 export const SigningKey = ({ hookId: id }: { hookId: string }) => {
@@ -24,11 +25,14 @@ export const SigningKey = ({ hookId: id }: { hookId: string }) => {
       title="Signing key"
       lead="The receiver verifies with it what it gets. Looking at it leaves a row in the audit trail."
       actions={
-        key === undefined && (
-          <Allowed operation="getHookSigningKey">
-            <Button onPress={show}>Show it</Button>
-          </Allowed>
-        )
+        <>
+          <ReplaceKey hookId={id} onDone={() => setKey(undefined)} />
+          {key === undefined && (
+            <Allowed operation="getHookSigningKey">
+              <Button onPress={show}>Show it</Button>
+            </Allowed>
+          )}
+        </>
       }
     >
       <ProblemNotice error={error} />

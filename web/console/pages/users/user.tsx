@@ -11,16 +11,20 @@ import { RelativeTime } from '../../components/time.tsx'
 import { Factors } from './factors.tsx'
 import { History } from './history.tsx'
 import { profileFields } from './profile-fields.ts'
+import { Rights } from './rights.tsx'
 import { Sessions } from './sessions.tsx'
 import { Suspension } from './suspension.tsx'
+import { Tokens } from './tokens.tsx'
 import { UserOrganizations } from './user-organizations.tsx'
 
 const tabs = {
   profile: 'Profile',
   roles: 'Roles',
+  rights: 'Rights',
   sessions: 'Sessions',
   factors: 'Factors',
   organizations: 'Organizations',
+  tokens: 'Tokens',
   history: 'History',
 }
 
@@ -39,7 +43,8 @@ const User = ({ params: { id = '', tab = 'profile' } }: PageProps) => {
       above={{ title: 'Users', path: '/users' }}
       lead={
         <>
-          <EntityId id={id} /> · signed in <RelativeTime at={user.lastSignInAt} />{' '}
+          <EntityId id={id} /> · {user.lastSignInAt === null ? 'has never signed in' : 'signed in '}
+          {user.lastSignInAt !== null && <RelativeTime at={user.lastSignInAt} />}{' '}
           {user.isSuspended && <Badge kind="bad">suspended</Badge>}
         </>
       }
@@ -73,9 +78,11 @@ const User = ({ params: { id = '', tab = 'profile' } }: PageProps) => {
           remove={{ operation: 'deleteUserRole', input: (roleId) => ({ params: { userId: id, roleId } }) }}
         />
       )}
+      {tab === 'rights' && <Rights userId={id} />}
       {tab === 'sessions' && <Sessions userId={id} />}
       {tab === 'factors' && <Factors userId={id} hasPassword={user.hasPassword} />}
       {tab === 'organizations' && <UserOrganizations userId={id} />}
+      {tab === 'tokens' && <Tokens userId={id} />}
       {tab === 'history' && <History userId={id} />}
     </Page>
   )
