@@ -33,8 +33,8 @@ export const findEndpoint = ({ method, segments }: CanonicalRequest): FoundEndpo
   return { name, endpoint, request: place < 0 ? '' : segments[place]! }
 }
 
-/** Of a body, in bytes: an input of a policy has at most 64 kB. */
-const largestBody = 131_072
+/** Of a body, in bytes, unless its endpoint says otherwise. */
+const usualBody = 131_072
 
 /** Query and body as their schemas read them. Throws `AppError`: 400, 413. */
 export const readAsked = async (
@@ -48,6 +48,7 @@ export const readAsked = async (
   }
   const parsed = parse(endpoint.query, parameters)
   if (!endpoint.body) return { query: parsed, request, body: undefined }
+  const { largestBody = usualBody } = endpoint
   const bytes = await readWhole(incoming.iterator({ destroyOnReturn: false }), largestBody, () =>
     problem('content_too_large'),
   )
