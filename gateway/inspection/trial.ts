@@ -55,7 +55,7 @@ export interface TrialTask {
 
 const mostWaiting = 4
 /** Of all parts together, by the clock; each has bounds of its own. In ms. */
-const deadlineMs = 90_000
+const deadlineMs = 55_000
 /** For the thread to take its folders away. In ms. */
 const lastChanceMs = 2_000
 /** Of the JavaScript in the thread; what the rules use is bounded by the engine. */

@@ -15,7 +15,7 @@ export const sha256 = (text: string) => createHash('sha256').update(text).digest
 /** A gateway that can be inspected, with rules in a folder of its own. */
 export const startPolicyFolder = async (
   files: Record<string, string>,
-  config: Omit<NonNullable<Parameters<typeof startTestGateway>[0]>, 'config'> & {
+  config: Omit<NonNullable<Parameters<typeof startTestGateway>[0]>, 'config' | 'policies'> & {
     inspection?: object
     policies?: object
     members?: Record<string, unknown>
