@@ -1,18 +1,16 @@
 /** A stream that is followed over its breaks. */
 export interface FollowOptions<Event> {
   /**
-   * The events of one connection. `since` is RFC 3339: what was kept from then on comes first. Throws when it cannot be
-   * opened or breaks.
+   * The events of one connection. `since` is RFC 3339: what was kept from then on comes first; undefined: no event with
+   * a time has come yet. Throws when it cannot be opened or breaks.
    */
-  open(since: string, signal: AbortSignal): AsyncIterable<Event>
+  open(since: string | undefined, signal: AbortSignal): AsyncIterable<Event>
   /** When an event is of; undefined for those that tell of the stream itself. */
   timeOf(event: Event): string | undefined
   onEvent(event: Event): void
   onState(state: FollowState): void
   /** Whether a failure is final: whoever asks may not. */
   isFinal(error: unknown): boolean
-  /** Where to begin. */
-  since: string
   signal: AbortSignal
   wait?: (ms: number, signal: AbortSignal) => Promise<void>
 }
@@ -30,7 +28,7 @@ const longestWaitMs = 5_000
  */
 export const follow = async <Event>(options: FollowOptions<Event>): Promise<void> => {
   const { open, timeOf, onEvent, onState, isFinal, signal, wait = pause } = options
-  let { since } = options
+  let since: string | undefined
   let waitMs = firstWaitMs
   let isLive = false
   onState({ kind: 'opening' })
@@ -59,9 +57,9 @@ export const follow = async <Event>(options: FollowOptions<Event>): Promise<void
 }
 
 /** What is asked for is never earlier than before. */
-const later = (since: string, time: string): string => {
+const later = (since: string | undefined, time: string): string => {
   const from = new Date(Date.parse(time) - overlapMs).toISOString()
-  return from > since ? from : since
+  return since === undefined || from > since ? from : since
 }
 
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>

@@ -38,9 +38,7 @@ export const RolesWithScope = ({ scope, audience }: { scope: string; audience: r
 const rolesWith = async (scope: string, audience: readonly string[], signal: AbortSignal) => {
   const { body: resources } = await call('listResources', {}, { signal })
   const found = await Promise.all(
-    resources
-      .filter(({ indicator }) => audience.includes(indicator))
-      .map(({ id }) => scopeOf(id, scope, signal)),
+    resources.filter(({ indicator }) => audience.includes(indicator)).map(({ id }) => scopeOf(id, scope, signal)),
   )
   const lists = await Promise.all(
     found.flatMap((scopeId) =>

@@ -1,0 +1,32 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link } from 'wouter'
+import { listDecisions } from '../../api/gateways.ts'
+import { Section } from '../../components/page.tsx'
+import { GatewayNotices } from '../gateway/gateway-notices.tsx'
+import { useGateways } from '../gateway/use-gateways.ts'
+import { DecisionList } from '../live/decision-list.tsx'
+import { rowOf } from '../live/decision-row.ts'
+
+const query = { verdict: 'denied', limit: 5 } as const
+
+/** What gateways have refused lately, for those who may look into them. */
+export const Denials = () => {
+  const { data: known } = useGateways()
+  const gateways = known?.gateways ?? []
+  const { data } = useQuery({
+    queryKey: ['last denials'],
+    queryFn: ({ signal }) => listDecisions(query, signal),
+    enabled: gateways.length > 0,
+  })
+  if (!data) return null
+  return (
+    <>
+      <GatewayNotices gateways={Object.fromEntries(gateways.map(({ name, ...rest }) => [name, rest]))} />
+      {data.decisions.length > 0 && (
+        <Section title="Denied lately" actions={<Link href="/live?verdict=denied">All, as they come</Link>}>
+          <DecisionList rows={data.decisions.map(rowOf)} areMany={gateways.length > 1} />
+        </Section>
+      )}
+    </>
+  )
+}
