@@ -25,7 +25,13 @@ test('a line of the tail says who did what, as far as masks leave it', () => {
 })
 
 test('the request of a decision as curl: with a token where there was one, and what is missing named', () => {
-  const request = { method: 'GET', scheme: 'https', host: 'api.example', path: '/orders/4', query: { q: ["it's", 'b'] } }
+  const request = {
+    method: 'GET',
+    scheme: 'https',
+    host: 'api.example',
+    path: '/orders/4',
+    query: { q: ["it's", 'b'] },
+  }
   expect(curlOfDecision({ input: { request, token: {} } })).toBe(
     `curl 'https://api.example/orders/4?q=it%27s&q=b' \\\n  -H "Authorization: Bearer $TOKEN"`,
   )

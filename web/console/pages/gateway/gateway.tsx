@@ -1,4 +1,5 @@
 import { useSearchParams } from 'wouter'
+import { useGateways } from '../../api/gateways.ts'
 import { ProblemNotice } from '../../components/notice.tsx'
 import { Loading, Page, type PageProps, Tabs } from '../../components/page.tsx'
 import { Select } from '../../components/select.tsx'
@@ -7,7 +8,6 @@ import { Issuers } from './issuers.tsx'
 import { Limits } from './limits.tsx'
 import { Routes } from './routes.tsx'
 import { Upstreams } from './upstreams.tsx'
-import { useGateways } from './use-gateways.ts'
 
 const parts = {
   routes: { title: 'Routes', Part: Routes },

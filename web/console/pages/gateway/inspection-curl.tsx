@@ -1,19 +1,15 @@
+import { curlOfGateway, type EndpointName, type GatewayInput } from '../../api/gateways.ts'
 import { CopyButton } from '../../components/copy.tsx'
 
-/** The same question to a gateway's own inspection listener; `$TOKEN` is for its audience. */
-export const CopyInspectionCurl = ({
-  path,
-  query = {},
+/** The same question to a gateway's own inspection listener, for a shell. */
+export const CopyInspectionCurl = <Name extends EndpointName>({
+  name,
+  input,
 }: {
-  path: string
-  query?: Readonly<Record<string, string>>
-}) => {
-  const search = new URLSearchParams(query).toString()
-  const isStream = path.endsWith('/stream')
-  const text = `curl ${isStream ? '-N ' : ''}"$INSPECTION${path}${search && `?${search}`}" \\\n  -H "Authorization: Bearer $TOKEN"`
-  return (
-    <CopyButton text={text} label={`Copy as curl: ${path}`}>
-      curl
-    </CopyButton>
-  )
-}
+  name: Name
+  input?: GatewayInput<Name>
+}) => (
+  <CopyButton text={curlOfGateway(name, input)} label={`Copy as curl: ${name}`}>
+    curl
+  </CopyButton>
+)

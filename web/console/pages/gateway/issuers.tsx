@@ -1,4 +1,4 @@
-import { useGatewayRead } from '../../api/gateways.ts'
+import { useGateway } from '../../api/gateways.ts'
 import { Notice, ProblemNotice } from '../../components/notice.tsx'
 import { Badge, Facts, Loading, Section } from '../../components/page.tsx'
 import { Rows } from '../../components/rows.tsx'
@@ -7,12 +7,12 @@ import { CopyInspectionCurl } from './inspection-curl.tsx'
 
 /** Whose tokens are taken, with which keys, and whether what was revoked is known. */
 export const Issuers = ({ gateway }: { gateway: string }) => {
-  const { data, error } = useGatewayRead(gateway, 'issuers', { everyMs: 5_000 })
+  const { data, error } = useGateway(gateway, 'issuers', {}, { everyMs: 5_000 })
   if (error) return <ProblemNotice error={error} />
   if (!data) return <Loading />
   if (data.issuers.length === 0) return <p>There is none: every route is public.</p>
   return data.issuers.map(({ issuer, keys, problem, revocations }) => (
-    <Section key={issuer} title={issuer} actions={<CopyInspectionCurl path="/issuers" />}>
+    <Section key={issuer} title={issuer} actions={<CopyInspectionCurl name="issuers" />}>
       {problem !== undefined && <Notice kind="bad">Its keys: {problem}</Notice>}
       {revocations?.problem !== undefined && <Notice kind="bad">What it revokes: {revocations.problem}</Notice>}
       <Facts

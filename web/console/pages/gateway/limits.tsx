@@ -1,5 +1,5 @@
 import { Link } from 'wouter'
-import { useGatewayRead } from '../../api/gateways.ts'
+import { useGateway } from '../../api/gateways.ts'
 import { CopyableText } from '../../components/copy.tsx'
 import { ProblemNotice } from '../../components/notice.tsx'
 import { Facts, Loading, Section } from '../../components/page.tsx'
@@ -8,7 +8,7 @@ import { CopyInspectionCurl } from './inspection-curl.tsx'
 
 /** Of all requests, and of single routes; and the whole file that they are from, as it runs. */
 export const Limits = ({ gateway }: { gateway: string }) => {
-  const { data, error } = useGatewayRead(gateway, 'configuration')
+  const { data, error } = useGateway(gateway, 'configuration')
   if (error) return <ProblemNotice error={error} />
   if (!data) return <Loading />
   const { file, revision, configuration } = data
@@ -55,7 +55,7 @@ export const Limits = ({ gateway }: { gateway: string }) => {
             )}
           </>
         }
-        actions={<CopyInspectionCurl path="/configuration" />}
+        actions={<CopyInspectionCurl name="configuration" />}
       >
         <CopyableText label="configuration" text={JSON.stringify(configuration, null, 2)} />
       </Section>

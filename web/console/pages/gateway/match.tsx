@@ -1,6 +1,6 @@
 import { useState } from 'react'
 import { Link, useSearchParams } from 'wouter'
-import { useGatewayRead } from '../../api/gateways.ts'
+import { useGateway } from '../../api/gateways.ts'
 import { Button } from '../../components/button.tsx'
 import { Fields } from '../../components/fields.tsx'
 import { Notice, ProblemNotice } from '../../components/notice.tsx'
@@ -21,12 +21,12 @@ export const Match = ({ gateway }: { gateway: string }) => {
   const asked = { method: search.get('method') ?? 'GET', url: search.get('url') ?? '' }
   const [typed, setTyped] = useState(asked)
   const query = { method: asked.method, url: urlOf(asked.url) }
-  const { data, error } = useGatewayRead(gateway, 'match', { query, when: asked.url !== '' })
+  const { data, error } = useGateway(gateway, 'match', { query }, { when: asked.url !== '' })
   return (
     <Section
       title="Which route takes it?"
       lead="Asked as a request is: nothing is sent on."
-      actions={asked.url !== '' && <CopyInspectionCurl path="/match" query={query} />}
+      actions={asked.url !== '' && <CopyInspectionCurl name="match" input={{ query }} />}
     >
       <form
         className={style.match}

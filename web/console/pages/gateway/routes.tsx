@@ -1,5 +1,5 @@
 import { Link, useSearchParams } from 'wouter'
-import { useGatewayRead } from '../../api/gateways.ts'
+import { useGateway } from '../../api/gateways.ts'
 import { Button } from '../../components/button.tsx'
 import { FilterBar } from '../../components/filters.tsx'
 import { ProblemNotice } from '../../components/notice.tsx'
@@ -13,7 +13,7 @@ const shown = 50
 
 /** In the order in which a request tries them. */
 export const Routes = ({ gateway }: { gateway: string }) => {
-  const { data, error } = useGatewayRead(gateway, 'routes')
+  const { data, error } = useGateway(gateway, 'routes')
   const [search, setSearch] = useSearchParams()
   if (error) return <ProblemNotice error={error} />
   if (!data) return <Loading />
@@ -35,7 +35,7 @@ export const Routes = ({ gateway }: { gateway: string }) => {
       <Section
         title={id ? `The route ${id}` : 'Routes'}
         lead="The more exact one is before the others: a request goes to the first that takes it."
-        actions={<CopyInspectionCurl path="/routes" />}
+        actions={<CopyInspectionCurl name="routes" />}
       >
         {id ? (
           <p>
@@ -74,7 +74,7 @@ export const Routes = ({ gateway }: { gateway: string }) => {
   )
 }
 
-type Route = NonNullable<ReturnType<typeof useGatewayRead<'routes'>>['data']>['routes'][number]
+type Route = NonNullable<ReturnType<typeof useGateway<'routes'>>['data']>['routes'][number]
 
 const RouteFacts = ({ route, isWhole }: { route: Route; isWhole: boolean }) => {
   const { hosts, path, methods, upstream, auth, issuers, audience, scopes, entrypoint, impersonation } = route

@@ -1,4 +1,4 @@
-import { useGatewayRead } from '../../api/gateways.ts'
+import { useGateway } from '../../api/gateways.ts'
 import { Notice, ProblemNotice } from '../../components/notice.tsx'
 import { Badge, Loading, Section } from '../../components/page.tsx'
 import { Rows } from '../../components/rows.tsx'
@@ -15,7 +15,7 @@ const everyMs = 5_000
 
 /** The APIs behind the gateway, with what answers for each and how it is. */
 export const Upstreams = ({ gateway }: { gateway: string }) => {
-  const { data, error } = useGatewayRead(gateway, 'upstreams', { everyMs })
+  const { data, error } = useGateway(gateway, 'upstreams', {}, { everyMs })
   if (error) return <ProblemNotice error={error} />
   if (!data) return <Loading />
   if (data.upstreams.length === 0) return <p>There is none: the gateway decides for other proxies only.</p>
@@ -24,7 +24,7 @@ export const Upstreams = ({ gateway }: { gateway: string }) => {
       key={name}
       title={name}
       lead={`${typeof balance === 'string' ? balance : `by hash of ${balance.hash}`} · ${running} under way`}
-      actions={<CopyInspectionCurl path="/upstreams" />}
+      actions={<CopyInspectionCurl name="upstreams" />}
     >
       {overdrawn && <Notice kind="warn">All targets are used, because too many would be out.</Notice>}
       {names

@@ -1,23 +1,22 @@
-import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
-import { listDecisions } from '../../api/gateways.ts'
+import { useDecisions, useGateways } from '../../api/gateways.ts'
+import { inspecting } from '../../api/inspecting.ts'
+import { isAllowed } from '../../api/operations.ts'
+import { useSession } from '../../api/session.tsx'
 import { Section } from '../../components/page.tsx'
 import { GatewayNotices } from '../gateway/gateway-notices.tsx'
-import { useGateways } from '../gateway/use-gateways.ts'
 import { DecisionList } from '../live/decision-list.tsx'
 import { rowOf } from '../live/decision-row.ts'
 
 const query = { verdict: 'denied', limit: 5 } as const
 
 /** What gateways have refused lately, for those who may look into them. */
-export const Denials = () => {
+export const Denials = () => (isAllowed(inspecting, useSession().scopes) ? <LastDenials /> : null)
+
+const LastDenials = () => {
   const { data: known } = useGateways()
   const gateways = known?.gateways ?? []
-  const { data } = useQuery({
-    queryKey: ['last denials'],
-    queryFn: ({ signal }) => listDecisions(query, signal),
-    enabled: gateways.length > 0,
-  })
+  const { data } = useDecisions(query, { when: gateways.length > 0 })
   if (!data) return null
   return (
     <>

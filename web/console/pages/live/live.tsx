@@ -1,14 +1,14 @@
-import { useEffect, useState } from 'react'
+import { useState } from 'react'
 import { useSearchParams } from 'wouter'
+import { useGateways } from '../../api/gateways.ts'
 import { Button } from '../../components/button.tsx'
 import { EmptyPage } from '../../components/empty-page.tsx'
-import { type Filter, FilterBar, queryOf } from '../../components/filters.tsx'
+import { type Filter, FilterBar } from '../../components/filters.tsx'
 import { useKey } from '../../components/keys.ts'
 import { Notice, ProblemNotice } from '../../components/notice.tsx'
-import { Badge, Page } from '../../components/page.tsx'
+import { Badge, Loading, Page } from '../../components/page.tsx'
 import { GatewayNotices, NoGateways } from '../gateway/gateway-notices.tsx'
 import { CopyInspectionCurl } from '../gateway/inspection-curl.tsx'
-import { useGateways } from '../gateway/use-gateways.ts'
 import { DecisionList } from './decision-list.tsx'
 import style from './live.module.css'
 import { kept, useTail } from './use-tail.ts'
@@ -21,6 +21,9 @@ const Live = () => {
   // Nobody waits for a gateway that does not answer.
   return <Tail gateways={known?.gateways.map(({ name }) => name) ?? []} />
 }
+
+/** What the address may ask for, whether its control is there or not. */
+const asked = ['verdict', 'route', 'subject', 'sid', 'gateway']
 
 const filtersOf = (gateways: readonly string[]): readonly Filter[] => [
   {
@@ -43,14 +46,12 @@ const filtersOf = (gateways: readonly string[]): readonly Filter[] => [
 const Tail = ({ gateways }: { gateways: readonly string[] }) => {
   const [search, setSearch] = useSearchParams()
   const filters = filtersOf(gateways)
-  const filter = queryOf(filters, search)
-  const { tail, view, status } = useTail(filter)
+  const filter = Object.fromEntries(asked.flatMap((name) => (search.get(name) ? [[name, search.get(name)!]] : [])))
   const [isPaused, setPaused] = useState(false)
   const [isLooking, setLooking] = useState(false)
-  useEffect(() => tail.hold(isPaused || isLooking), [tail, isPaused, isLooking])
+  const { rows, waiting, isKnown, error, stream } = useTail(filter, isPaused || isLooking)
   const turn = () => setPaused(!isPaused)
   useKey({ keys: 'p', label: 'Pause, or go on' }, turn)
-  const { stream, lost } = status
   const isFiltered = Object.keys(filter).length > 0
   return (
     <Page
@@ -58,46 +59,46 @@ const Tail = ({ gateways }: { gateways: readonly string[] }) => {
       lead="Every request that a gateway decides about. Open one to see why it ended as it did."
       actions={
         <>
-          <CopyInspectionCurl path="/decisions/stream" query={filter} />
+          <CopyInspectionCurl name="decisions" input={{ query: filter }} />
           <Button onPress={turn}>{isPaused ? 'Go on' : 'Pause'}</Button>
         </>
       }
     >
       <FilterBar filters={filters} search={search} onChange={setSearch} />
-      {stream.kind === 'over' && <ProblemNotice error={stream.error} />}
-      <GatewayNotices gateways={status.gateways} />
-      {lost > 0 && (
+      <ProblemNotice error={error} />
+      <GatewayNotices gateways={stream.gateways} />
+      {stream.lost > 0 && (
         <Notice kind="warn">
-          {lost.toLocaleString('en')} requests came faster than they could be told, and are not shown. Filters leave out
-          what you do not look for.
+          {stream.lost.toLocaleString('en')} requests or more came faster than they could be told, and are not shown.
+          Filters leave out what you do not look for.
         </Notice>
       )}
       <p className={style.state}>
-        <StateBadge kind={isPaused ? 'paused' : stream.kind} />
+        <StateBadge kind={isPaused ? 'paused' : stream.state} />
         <span>
-          {view.waiting > 0
-            ? `${view.waiting.toLocaleString('en')} new, shown when ${isPaused ? 'it goes on' : 'you leave the list'}`
+          {waiting > 0
+            ? `${waiting.toLocaleString('en')} new, shown when ${isPaused ? 'it goes on' : 'you leave the list'}`
             : `The last ${kept} are kept in this tab`}
         </span>
       </p>
-      {view.rows.length === 0 ? (
+      {rows.length === 0 && !isKnown && !error && <Loading lines={8} />}
+      {rows.length === 0 && isKnown && (
         <EmptyPage icon="live" title={isFiltered ? 'No such request lately' : 'No request yet'}>
           {isFiltered
             ? 'Change or clear the filters: what fits appears here as it is decided.'
             : 'As soon as one reaches a gateway it stands here.'}
         </EmptyPage>
-      ) : (
-        <DecisionList rows={view.rows} areMany={gateways.length > 1} onLook={setLooking} />
       )}
+      {rows.length > 0 && <DecisionList rows={rows} areMany={gateways.length > 1} onLook={setLooking} />}
     </Page>
   )
 }
 
 const states = {
-  opening: { kind: 'plain', words: 'opening' },
-  live: { kind: 'good', words: 'live' },
+  connecting: { kind: 'plain', words: 'connecting' },
+  open: { kind: 'good', words: 'live' },
   broken: { kind: 'warn', words: 'broken off, trying again' },
-  over: { kind: 'bad', words: 'over' },
+  ended: { kind: 'bad', words: 'ended: you may not read on' },
   paused: { kind: 'plain', words: 'paused' },
 } as const
 

@@ -1,82 +1,56 @@
-import { useQueryClient } from '@tanstack/react-query'
-import { useEffect, useState, useSyncExternalStore } from 'react'
-import { type DecisionQuery, listDecisions, type StreamEvent, streamDecisions } from '../../api/gateways.ts'
-import { isProblem } from '../../api/problem.ts'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useEffect, useId, useState } from 'react'
+import { callConsole } from '../../api/call.ts'
+import { useDecisionStream } from '../../api/gateway-stream.ts'
+import { type DecisionFilter, type ListedDecisions, withQuery } from '../../api/gateways.ts'
 import { type DecisionRow, rowOf } from './decision-row.ts'
-import { type FollowState, follow } from './follow.ts'
-import { createTail } from './tail.ts'
+import { emptyTail, released, type Tail, withRows } from './tail.ts'
 
 /** Rows that a tab keeps. */
 export const kept = 500
-/** Eight paints a second: often enough to look alive, and less than the ten that are allowed. In ms. */
-const everyMs = 125
 /** What is there when the page opens. */
 const first = 100
 
-export interface GatewayState {
-  state: 'answers' | 'away' | 'refuses'
-  because?: string | undefined
-}
-
-export interface TailStatus {
-  stream: FollowState
-  /** By name. */
-  gateways: Readonly<Record<string, GatewayState>>
-  /** That somebody on the way was too slow for. */
-  lost: number
-}
-
-const opening: TailStatus = { stream: { kind: 'opening' }, gateways: {}, lost: 0 }
-
-/** The decisions of all gateways that fit, from the last ones on, as they are made. */
-export const useTail = (filter: Readonly<Record<string, string>>) => {
+/** The decisions of all gateways that fit, from the last ones on, as they are made. `isHeld`: nothing moves. */
+export const useTail = (filter: Omit<DecisionFilter, 'request'>, isHeld: boolean) => {
   const client = useQueryClient()
-  const [tail] = useState(() => createTail<DecisionRow>({ keep: kept, everyMs }))
-  const [status, setStatus] = useState(opening)
   const asked = JSON.stringify(filter)
+  const [tail, setTail] = useState<{ asked: string; rows: Tail<DecisionRow> }>({ asked, rows: emptyTail })
+  // Another filter is another tail.
+  if (tail.asked !== asked) setTail({ asked, rows: emptyTail })
+  const change = (next: (rows: Tail<DecisionRow>) => Tail<DecisionRow>) =>
+    setTail((now) => (now.asked === asked ? { asked, rows: next(now.rows) } : now))
 
+  const stream = useDecisionStream(filter, {
+    onDecisions: (decisions) => change((rows) => withRows(rows, decisions.map(rowOf), { keep: kept, isHeld })),
+  })
+  const hasOpened = stream.state === 'open' || stream.state === 'broken'
+  // The last ones are asked for when the stream is open, and never twice: so nothing is between them and what comes.
+  const { data: last, error } = useQuery({
+    queryKey: ['last decisions', useId(), asked],
+    queryFn: ({ signal }) =>
+      callConsole<ListedDecisions>(
+        'GET',
+        withQuery('/gateways/decisions', { ...filter, limit: first }),
+        undefined,
+        signal,
+      ),
+    enabled: hasOpened,
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+  })
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once for each answer
   useEffect(() => {
-    const end = new AbortController()
-    const query = JSON.parse(asked) as DecisionQuery
-    tail.clear()
-    setStatus(opening)
-    void follow<StreamEvent>({
-      open: (since, signal) => openStream(query, since, signal),
-      timeOf: (event) => (event.name === 'decision' ? event.data.timestamp : undefined),
-      onEvent(event) {
-        if (event.name === 'decision') return tail.add([rowOf(event.data)])
-        setStatus((before) => told(before, event))
-      },
-      onState(stream) {
-        setStatus((before) => ({ ...before, stream }))
-        // Whoever is signed out is told so by what the page asks otherwise.
-        if (stream.kind === 'over') void client.invalidateQueries()
-      },
-      isFinal: (error) => isProblem(error) && error.status >= 400 && error.status < 500 && error.status !== 429,
-      signal: end.signal,
-    })
-    return () => end.abort()
-  }, [asked, tail, client])
+    if (last) change((rows) => withRows(rows, last.decisions.map(rowOf).toReversed(), { keep: kept, isHeld: false }))
+  }, [last])
+  // biome-ignore lint/correctness/useExhaustiveDependencies: when somebody stops looking
+  useEffect(() => {
+    if (!isHeld) change((rows) => released(rows, kept))
+  }, [isHeld])
+  // Whoever is signed out is told so by what the page asks otherwise.
+  useEffect(() => {
+    if (stream.state === 'ended') void client.invalidateQueries()
+  }, [stream.state, client])
 
-  return { tail, view: useSyncExternalStore(tail.subscribe, tail.view), status }
-}
-
-/** The last ones are asked for when the stream is open: what is decided in between comes twice, and is shown once. */
-async function* openStream(query: DecisionQuery, since: string | undefined, signal: AbortSignal) {
-  const stream = streamDecisions({ ...query, ...(since !== undefined && { since }) }, signal)
-  let isFirst = since === undefined
-  for await (const event of stream) {
-    yield event
-    if (!isFirst) continue
-    isFirst = false
-    const { decisions } = await listDecisions({ ...query, limit: first }, signal)
-    for (const data of decisions.toReversed()) yield { name: 'decision', data } satisfies StreamEvent
-  }
-}
-
-const told = (status: TailStatus, event: StreamEvent): TailStatus => {
-  if (event.name === 'lost') return { ...status, lost: status.lost + event.data.lost }
-  if (event.name !== 'gateway') return status
-  const { gateway, state, because } = event.data
-  return { ...status, gateways: { ...status.gateways, [gateway]: { state, because } } }
+  return { rows: tail.rows.rows, waiting: tail.rows.waiting, isKnown: last !== undefined, error, stream }
 }

@@ -1,8 +1,8 @@
-import type { NearMiss } from './told.ts'
+import type { Why } from '../../api/gateways.ts'
 import style from './why.module.css'
 
 /** Routes that nearly take a request, and what keeps each from it. */
-export const NearMisses = ({ misses }: { misses: readonly NearMiss[] }) => {
+export const NearMisses = ({ misses }: { misses: Why['nearMisses'] }) => {
   if (misses.length === 0) return null
   return (
     <div>

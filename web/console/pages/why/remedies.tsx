@@ -1,10 +1,10 @@
 import { Link } from 'wouter'
+import type { Why } from '../../api/gateways.ts'
 import { RolesWithScope } from './roles-with-scope.tsx'
-import type { Remedy } from './told.ts'
 import style from './why.module.css'
 
 /** What would have allowed a request; the gateway has asked its policies again about each. */
-export const Remedies = ({ remedies, audience }: { remedies: readonly Remedy[]; audience: readonly string[] }) => (
+export const Remedies = ({ remedies, audience }: { remedies: Why['wouldAllow']; audience: readonly string[] }) => (
   <ul className={style.remedies} aria-label="What would have allowed it">
     {remedies.map((remedy) => (
       <li key={JSON.stringify(remedy)}>{remedyOf(remedy, audience)}</li>
@@ -12,7 +12,7 @@ export const Remedies = ({ remedies, audience }: { remedies: readonly Remedy[]; 
   </ul>
 )
 
-const remedyOf = (remedy: Remedy, audience: readonly string[]) => {
+const remedyOf = (remedy: Why['wouldAllow'][number], audience: readonly string[]) => {
   if (remedy.change === 'no-actor') return <p>The same request, with nobody acting for the subject.</p>
   if (remedy.change === 'route')
     return (

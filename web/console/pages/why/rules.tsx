@@ -1,5 +1,7 @@
-import type { ExplainedRule } from './told.ts'
+import type { Why } from '../../api/gateways.ts'
 import style from './why.module.css'
+
+type ExplainedRule = NonNullable<Why['rules']>[number]
 
 /** The rules that were asked, those that they asked below them: which held, and at which line the others stopped. */
 export const Rules = ({ rules }: { rules: readonly ExplainedRule[] }) => (

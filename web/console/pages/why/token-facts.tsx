@@ -1,10 +1,10 @@
 import { Link } from 'wouter'
+import type { Why } from '../../api/gateways.ts'
 import { Badge, Facts } from '../../components/page.tsx'
 import { FullTime } from '../../components/time.tsx'
-import type { TokenOfWhy } from './told.ts'
 
 /** Who asked, and with what, as far as masks leave it. */
-export const TokenFacts = ({ token }: { token: TokenOfWhy }) => {
+export const TokenFacts = ({ token }: { token: NonNullable<Why['token']> }) => {
   const { issuer, subject, actors, client, organization, audience, scopes, sid, acr, expires, bound } = token
   return (
     <Facts

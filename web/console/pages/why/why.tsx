@@ -1,6 +1,5 @@
-import { useQuery } from '@tanstack/react-query'
 import { Link } from 'wouter'
-import { readDecision, readWhy } from '../../api/gateways.ts'
+import { useDecision, useWhy } from '../../api/gateways.ts'
 import { isProblem } from '../../api/problem.ts'
 import { CopyableText, CopyButton, EntityId } from '../../components/copy.tsx'
 import { LinkButton } from '../../components/link-button.tsx'
@@ -20,12 +19,7 @@ import style from './why.module.css'
 
 /** Why a request ended as it did: from the id that its caller saw to the rule, the line, and what would have allowed it. */
 const WhyPage = ({ params: { request = '' } }: PageProps) => {
-  const { data: why, error } = useQuery({
-    queryKey: ['why', request],
-    queryFn: ({ signal }) => readWhy(request, signal),
-    // A decision does not change. What would allow it may, and is asked for by loading the page again.
-    staleTime: Number.POSITIVE_INFINITY,
-  })
+  const { data: why, error } = useWhy(request)
   if (isProblem(error) && error.status === 404) return <NotFound request={request} problem={error} />
   if (error) return <ProblemNotice error={error} />
   if (!why) return <Loading />
@@ -45,7 +39,7 @@ const WhyPage = ({ params: { request = '' } }: PageProps) => {
       }
       actions={
         <>
-          <CopyInspectionCurl path={`/decisions/${request}/why`} />
+          <CopyInspectionCurl name="why" input={{ params: { request } }} />
           {isPolicys && (
             <LinkButton icon="code" path={`/policies?tab=playground&request=${encodeURIComponent(request)}`}>
               Open in the playground
@@ -117,11 +111,7 @@ const WhyPage = ({ params: { request = '' } }: PageProps) => {
 
 /** The record that all of this is from. */
 const AsKept = ({ request }: { request: string }) => {
-  const { data, error } = useQuery({
-    queryKey: ['decision', request],
-    queryFn: ({ signal }) => readDecision(request, signal),
-    staleTime: Number.POSITIVE_INFINITY,
-  })
+  const { data, error } = useDecision(request)
   if (error) return <ProblemNotice error={error} />
   if (!data) return <Loading lines={3} />
   const { gateway: _, ...record } = data
