@@ -97,10 +97,10 @@ describe.skipIf(!chromium)('in Chromium', () => {
     await post('first')
     await rows.filter({ hasText: '/orders/first' }).waitFor()
     // As when a laptop changes its network.
-    await visit.context.setOffline(true)
+    world.line.cut(true)
     await page.getByText('broken off, trying again').waitFor()
     for (const name of ['second', 'third']) await post(name)
-    await visit.context.setOffline(false)
+    world.line.cut(false)
     await rows.filter({ hasText: '/orders/third' }).waitFor()
     await post('fourth')
     await rows.filter({ hasText: '/orders/fourth' }).waitFor()

@@ -2,12 +2,15 @@ import { readFile } from 'node:fs/promises'
 import type { Gateway } from '../../issuer/console/gateways/gateways.ts'
 import { type BreakableLine, startBreakableLine } from './breakable-line.ts'
 import { type ConsoleInChromium, startConsoleInChromium } from './console-in-chromium.ts'
+import { freePort } from './free-port.ts'
 import { startTestGateway, type TestGateway } from './gateway.ts'
 import { writeRules } from './rules.ts'
 
 /** The console in a real browser with gateways that it asks, each over a line that can be broken. */
 export interface GatewaysInChromium {
   app: ConsoleInChromium
+  /** Between browser and console. */
+  line: BreakableLine
   gateways: Readonly<Record<string, GatewayInChromium>>
   /** Where the gateways' rules are. */
   rules: string
@@ -35,7 +38,11 @@ export const secretClaim = 'iron-plan-of-the-customer'
 /** Gateways with these names. */
 export const startGatewaysInChromium = async (...names: string[]): Promise<GatewaysInChromium> => {
   const asked: Gateway[] = []
-  const app = await startConsoleInChromium({ consoleGateways: () => asked })
+  const port = await freePort()
+  const line = await startBreakableLine(`http://127.0.0.1:${port}`)
+  const ownUrl = `http://localhost:${new URL(line.url).port}`
+  const config = { port, baseUrl: ownUrl }
+  const app = await startConsoleInChromium({ consoleGateways: () => asked, config })
   const { issuer, baseUrl } = app.home.issuer
   const audience = `${baseUrl}/inspection`
   const shipped = await readFile(new URL('../../policies/gateway/decision.rego', import.meta.url), 'utf8')
@@ -63,10 +70,10 @@ export const startGatewaysInChromium = async (...names: string[]): Promise<Gatew
         }
       },
     })
-    const line = await startBreakableLine(gateway.inspectionUrl!)
-    asked.push({ name, url: line.url, audience })
+    const inspection = await startBreakableLine(gateway.inspectionUrl!)
+    asked.push({ name, url: inspection.url, audience })
     gateways[name] = Object.assign(gateway, {
-      line,
+      line: inspection,
       async ask(path: string, { claims, ...options }: Parameters<GatewayInChromium['ask']>[1] = {}) {
         const token = await gateway.issuer.sign({
           scope: 'read:orders',
@@ -82,12 +89,14 @@ export const startGatewaysInChromium = async (...names: string[]): Promise<Gatew
   }
   return {
     app,
+    line,
     gateways,
     rules: rules.folder,
     async close() {
       await app.close()
-      for (const { line, close } of Object.values(gateways)) {
-        await line.close()
+      await line.close()
+      for (const { line: inspection, close } of Object.values(gateways)) {
+        await inspection.close()
         await close()
       }
       await rules.remove()

@@ -40,7 +40,8 @@ export const rowOf = (decision: ToldDecision): DecisionRow => {
     ...{ gateway, request, timestamp, verdict, status, route, duration },
     key: `${gateway} ${request}`,
     what: [method, path].filter(Boolean).join(' ') || 'A request that the masks do not name',
-    code: code ?? (verdict === 'allowed' ? undefined : textAt(result, 'reason')),
+    // A policy's own reason says more than that it was the policy.
+    code: verdict === 'allowed' ? undefined : (textAt(result, 'reason') ?? code),
     subject: textAt(input, 'subject', 'id'),
     actor: textAt(input, 'actor', 'id'),
   }

@@ -20,11 +20,9 @@ export const TokenFacts = ({ token }: { token: NonNullable<Why['token']> }) => {
         Scopes: scopes && (scopes.length > 0 ? scopes.map((scope) => <Badge key={scope}>{scope}</Badge>) : 'none'),
         Audience: audience?.join(', '),
         Session: sid && (
-          <>
-            <Link href={`/live?sid=${encodeURIComponent(sid)}`}>
-              <code>{sid}</code>
-            </Link>
-          </>
+          <Link href={`/live?sid=${encodeURIComponent(sid)}`}>
+            <code>{sid}</code>
+          </Link>
         ),
         Impersonation: sid && actors && <Link href={`/impersonations/${encodeURIComponent(sid)}`}>Its time line</Link>,
         Expires: expires && <FullTime at={expires * 1_000} />,

@@ -123,8 +123,8 @@ const AsKept = ({ request }: { request: string }) => {
       lead="As the decision log has it, without tokens and cookies."
       actions={
         curl && (
-          <CopyButton text={curl} label="Copy the request as curl">
-            curl of the request
+          <CopyButton text={curl} label="Copy as curl: the request">
+            curl
           </CopyButton>
         )
       }
