@@ -92,17 +92,18 @@ export const useGateways = () =>
       callConsole<{ gateways: Gateway[]; audience: string }>('GET', '/gateways', undefined, signal),
   })
 
-/** An answer of one gateway; `gateway` undefined: not yet. */
+/** An answer of one gateway; `gateway` undefined: not yet. `everyMs`: it is asked again while somebody looks. */
 export const useGateway = <Name extends EndpointName>(
   gateway: string | undefined,
   name: Name,
   input: GatewayInput<Name> = {},
-  { when = true } = {},
+  { when = true, everyMs }: { when?: boolean; everyMs?: number } = {},
 ) =>
   useQuery({
     queryKey: ['gateways', gateway, name, input],
     queryFn: ({ signal }) => askGateway(gateway!, name, input, signal),
     enabled: when && gateway !== undefined,
+    ...(everyMs !== undefined && { refetchInterval: everyMs }),
     placeholderData: keepPreviousData,
   })
 
