@@ -1,5 +1,19 @@
 import { z } from 'zod'
 import { explainedRule, nearMiss, remedy, stages } from './explanation.ts'
+import {
+  accessAnswer,
+  accessRequest,
+  decisionSummary,
+  largestCandidates,
+  largestClaims,
+  policyFiles,
+  ruleTests,
+  saveAnswer,
+  saveRequest,
+  tryAnswer,
+  tryRequest,
+} from './policy-answers.ts'
+import { issuersInspection } from './trusted-issuers.ts'
 import { gatewayInspection } from './upstreams.ts'
 
 /**
@@ -171,31 +185,6 @@ export const evaluationRequest = z.strictObject({
   input: z.unknown(),
 })
 
-const tests = z.object({
-  passed: z.boolean(),
-  /** OPA's own account of what failed, or one line. */
-  report: z.string(),
-  tests: z.array(
-    z.object({
-      package: z.string(),
-      name: z.string(),
-      file: z.string(),
-      line: z.number(),
-      outcome: z.enum(['passed', 'failed', 'skipped']),
-      milliseconds: z.number(),
-    }),
-  ),
-})
-
-const shadowSummary = z.object({
-  allow: z.boolean(),
-  reason: z.string().optional(),
-  scope: z.array(z.string()).optional(),
-  error: z.string().optional(),
-  /** Names only. */
-  headers: z.array(z.string()).optional(),
-})
-
 export const shadowDifference = z.object({
   /** RFC 3339. */
   timestamp: z.string(),
@@ -204,8 +193,8 @@ export const shadowDifference = z.object({
   entrypoint: z.string(),
   /** The members of the decision. */
   differs: z.array(z.string()),
-  live: shadowSummary,
-  shadow: shadowSummary,
+  live: decisionSummary,
+  shadow: decisionSummary,
   /** Of the shadow policies. */
   revision: z.string(),
 })
@@ -218,10 +207,20 @@ const shadow = z.object({
   differences: z.array(shadowDifference),
 })
 
+const session = z.object({
+  /** Every process of the gateway refuses tokens with this `sid` by now. */
+  ended: z.boolean(),
+  /** Whether it follows what an issuer revokes; without that it cannot know. */
+  followed: z.boolean(),
+})
+
 /** An event of `GET /decisions/stream`, by its name; `data` is JSON. */
 export const streamEvents = {
   decision: decisionRecord,
-  /** How many fitting records this reader was too slow for since the last event. */
+  /**
+   * How many fitting records this reader was too slow for since the last event; or that were asked for by `since` and
+   * are not kept any more: of those at least 1 is told.
+   */
   lost: z.object({ lost: z.number() }),
   /** The last one. */
   end: z.object({ because: z.enum(['expired', 'revoked', 'refused', 'closing']) }),
@@ -229,7 +228,10 @@ export const streamEvents = {
 
 const none = z.strictObject({})
 
-/** `:name` in a path is one segment. Scope `inspect` for what reads, `evaluate` for what works. */
+/**
+ * `:name` in a path is one segment. Scope `inspect` for what reads, `evaluate` for what works, `edit` for what changes
+ * something.
+ */
 export const inspectionEndpoints = {
   configuration: { method: 'GET', path: '/configuration', scope: 'inspect', query: none, answer: configuration },
   routes: { method: 'GET', path: '/routes', scope: 'inspect', query: none, answer: routes },
@@ -255,9 +257,18 @@ export const inspectionEndpoints = {
     answer: decisions,
   },
   /** Server-sent events: `streamEvents`. */
-  stream: { method: 'GET', path: '/decisions/stream', scope: 'inspect', query: decisionFilter, answer: z.never() },
+  stream: {
+    method: 'GET',
+    path: '/decisions/stream',
+    scope: 'inspect',
+    /** RFC 3339: what is kept since then comes first. */
+    query: decisionFilter.extend({ since: z.iso.datetime({ offset: true }).optional() }),
+    answer: z.never(),
+  },
   decision: { method: 'GET', path: '/decisions/:request', scope: 'inspect', query: none, answer: decisionRecord },
   why: { method: 'GET', path: '/decisions/:request/why', scope: 'inspect', query: none, answer: why },
+  session: { method: 'GET', path: '/sessions/:sid', scope: 'inspect', query: none, answer: session },
+  issuers: { method: 'GET', path: '/issuers', scope: 'inspect', query: none, answer: issuersInspection },
   shadow: { method: 'GET', path: '/shadow', scope: 'inspect', query: none, answer: shadow },
   evaluate: {
     method: 'POST',
@@ -267,15 +278,45 @@ export const inspectionEndpoints = {
     body: evaluationRequest,
     answer: evaluation,
   },
-  tests: { method: 'POST', path: '/tests', scope: 'evaluate', query: none, answer: tests },
+  tests: { method: 'POST', path: '/tests', scope: 'evaluate', query: none, answer: ruleTests },
+  policies: { method: 'GET', path: '/policies', scope: 'inspect', query: none, answer: policyFiles },
+  try: {
+    method: 'POST',
+    path: '/try',
+    scope: 'evaluate',
+    query: none,
+    body: tryRequest,
+    largestBody: largestCandidates,
+    answer: tryAnswer,
+  },
+  save: {
+    method: 'PUT',
+    path: '/policies/files',
+    scope: 'edit',
+    query: none,
+    body: saveRequest,
+    largestBody: largestCandidates,
+    answer: saveAnswer,
+  },
+  access: {
+    method: 'POST',
+    path: '/access',
+    scope: 'evaluate',
+    query: none,
+    body: accessRequest,
+    largestBody: largestClaims,
+    answer: accessAnswer,
+  },
 } as const satisfies Record<string, InspectionEndpoint>
 
 export interface InspectionEndpoint {
-  method: 'GET' | 'POST'
+  method: 'GET' | 'POST' | 'PUT'
   path: string
-  scope: 'inspect' | 'evaluate'
+  scope: 'inspect' | 'evaluate' | 'edit'
   query: z.ZodType
   body?: z.ZodType
+  /** In bytes. Default 128 kB: an input of a policy has at most 64 kB. */
+  largestBody?: number
   answer: z.ZodType
 }
 

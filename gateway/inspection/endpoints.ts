@@ -9,8 +9,8 @@ import { type EndpointName, type InspectionEndpoint, inspectionEndpoints } from 
 export interface FoundEndpoint {
   name: EndpointName
   endpoint: InspectionEndpoint
-  /** `:request` of the path. */
-  request: string
+  /** `:name` of the path, where it has one. */
+  named: string
 }
 
 const table = Object.entries(inspectionEndpoints).map(([name, endpoint]) => ({
@@ -30,15 +30,15 @@ export const findEndpoint = ({ method, segments }: CanonicalRequest): FoundEndpo
   if (!row) return undefined
   const { name, endpoint, segments: wanted } = row
   const place = wanted.findIndex((one) => one.startsWith(':'))
-  return { name, endpoint, request: place < 0 ? '' : segments[place]! }
+  return { name, endpoint, named: place < 0 ? '' : segments[place]! }
 }
 
-/** Of a body, in bytes, beside the largest input of a policy. */
+/** Of a body, in bytes, beside the largest input of a policy, unless its endpoint says otherwise. */
 const roomBesideInput = 65_536
 
 /** Query and body as their schemas read them. Throws `AppError`: 400, 413. */
 export const readAsked = async (
-  { endpoint, request }: FoundEndpoint,
+  { endpoint, named }: FoundEndpoint,
   { request: { query }, headers, incoming, response }: ReadRequest,
   largestInput: number,
 ) => {
@@ -48,12 +48,13 @@ export const readAsked = async (
     parameters[name] = value
   }
   const parsed = parse(endpoint.query, parameters)
-  if (!endpoint.body) return { query: parsed, request, body: undefined }
+  if (!endpoint.body) return { query: parsed, named, body: undefined }
   if (headers.expect !== undefined) response.writeContinue()
-  const bytes = await readWhole(incoming.iterator({ destroyOnReturn: false }), largestInput + roomBesideInput, () =>
+  const { largestBody = largestInput + roomBesideInput } = endpoint
+  const bytes = await readWhole(incoming.iterator({ destroyOnReturn: false }), largestBody, () =>
     problem('content_too_large'),
   )
-  return { query: parsed, request, body: parse(endpoint.body, jsonBody(bytes)) }
+  return { query: parsed, named, body: parse(endpoint.body, jsonBody(bytes)) }
 }
 
 const parse = (schema: z.ZodType, value: unknown): unknown => {

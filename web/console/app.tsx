@@ -8,6 +8,7 @@ import { signInAgain } from './api/sign-in.ts'
 import { ProblemNotice } from './components/notice.tsx'
 import { Loading, Page } from './components/page.tsx'
 import { pages } from './pages.ts'
+import { needOf } from './shell/console-page.ts'
 import { ErrorBoundary } from './shell/error-boundary.tsx'
 import { Guarded } from './shell/guarded.tsx'
 import { Shell } from './shell/shell.tsx'
@@ -44,12 +45,12 @@ const SignedIn = () => {
     <SessionContext value={session}>
       <Shell pages={pages}>
         <Switch>
-          {pages.map(({ path, operation, Page: Content }) => (
+          {pages.map(({ Page: Content, path, ...page }) => (
             <Route key={path} path={path}>
               {(params) => (
                 <ErrorBoundary key={path}>
                   <Suspense fallback={<Loading />}>
-                    <Guarded operation={operation}>
+                    <Guarded need={needOf(page)}>
                       <Content params={params as Record<string, string>} />
                     </Guarded>
                   </Suspense>

@@ -1,4 +1,5 @@
 import { type ComponentType, lazy } from 'react'
+import { inspecting } from './api/inspecting.ts'
 import type { ConsolePage, PageProps } from './shell/console-page.ts'
 
 /** Each page is fetched when it is first opened. */
@@ -7,6 +8,29 @@ const page = (load: () => Promise<{ default: ComponentType<PageProps> }>) => laz
 /** What the console is, page by page; a new page is a row. */
 export const pages: readonly ConsolePage[] = [
   { path: '/', title: 'Home', group: '', icon: 'home', key: 'h', Page: page(() => import('./pages/home/home.tsx')) },
+  {
+    ...{ path: '/live', title: 'Live', group: 'Gateway', icon: 'live', key: 'l', scopes: inspecting },
+    words: 'tail requests decisions denied stream traffic',
+    Page: page(() => import('./pages/live/live.tsx')),
+  },
+  {
+    ...{ path: '/why', title: 'Why', group: 'Gateway', icon: 'why', key: 'y', scopes: inspecting },
+    words: 'request id denied refused explain 403 401 404',
+    Page: page(() => import('./pages/why/ask.tsx')),
+  },
+  {
+    ...{ path: '/why/:request', title: 'Why', scopes: inspecting },
+    Page: page(() => import('./pages/why/why.tsx')),
+  },
+  {
+    ...{ path: '/gateway', title: 'Gateway', group: 'Gateway', icon: 'gateway', key: 'x', scopes: inspecting },
+    words: 'routes match upstreams targets health issuers keys limits configuration',
+    Page: page(() => import('./pages/gateway/gateway.tsx')),
+  },
+  {
+    ...{ path: '/gateway/:tab', title: 'Gateway', scopes: inspecting },
+    Page: page(() => import('./pages/gateway/gateway.tsx')),
+  },
   {
     ...{ path: '/users', title: 'Users', group: 'People', icon: 'users', key: 'u', operation: 'listUsers' },
     words: 'people accounts suspend password sessions',

@@ -23,6 +23,8 @@ export interface RoleFilter {
   applicationId?: string | undefined
   excludeUserId?: string | undefined
   excludeApplicationId?: string | undefined
+  /** Only roles that carry this permission. */
+  scopeId?: string | undefined
 }
 
 const searchColumns: Record<string, string> = {
@@ -41,6 +43,10 @@ const filtered = (knex: Knex, filter: RoleFilter): Knex.QueryBuilder => {
   if (filter.applicationId !== undefined) query.whereExists(ofApplication(filter.applicationId))
   if (filter.excludeUserId !== undefined) query.whereNotExists(ofUser(filter.excludeUserId))
   if (filter.excludeApplicationId !== undefined) query.whereNotExists(ofApplication(filter.excludeApplicationId))
+  if (filter.scopeId !== undefined) {
+    const carried = knex('role_scopes').where({ scope_id: filter.scopeId }).whereRaw('role_scopes.role_id = roles.id')
+    query.whereExists(carried)
+  }
   matching(query, filter.search, searchColumns)
   return query
 }

@@ -27,6 +27,7 @@ export const rolesRoutes = (dependencies: ManagementDependencies): Route[] => {
         type: roleType.optional(),
         excludeUserId: id.optional(),
         excludeApplicationId: id.optional(),
+        scopeId: id.optional(),
       }),
       paged: 'optional',
       status: 200,

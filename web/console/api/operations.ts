@@ -26,9 +26,15 @@ export interface Input<Id extends OperationId> {
   body?: Calls[Id]['body']
 }
 
-/** Whoever holds `scopes` may call it. */
-export const isAllowed = (id: OperationId, scopes: readonly string[]): boolean =>
-  operations[id].scopes.some((scope) => scopes.includes(scope))
+/** What something takes: the permissions of an operation, or these; one of them is enough. */
+export type Need = OperationId | readonly string[]
+
+export const neededScopes = (need: Need): readonly string[] =>
+  typeof need === 'string' ? operations[need].scopes : need
+
+/** Whoever holds `scopes` may do it; undefined: it takes none. */
+export const isAllowed = (need: Need | undefined, scopes: readonly string[]): boolean =>
+  need === undefined || neededScopes(need).some((scope) => scopes.includes(scope))
 
 /** Below `/api`, with its parameters filled in. */
 export const pathOf = <Id extends OperationId>(id: Id, { params = {}, query = {} }: Input<Id>): string => {

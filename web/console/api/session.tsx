@@ -1,5 +1,5 @@
 import { createContext, useContext } from 'react'
-import { isAllowed, type OperationId, operations } from './operations.ts'
+import { isAllowed, type Need, neededScopes } from './operations.ts'
 
 /** Who uses the console in this browser. */
 export interface Session {
@@ -27,11 +27,11 @@ export const useSession = (): Session => {
   return session
 }
 
-/** Why this person may not call it; undefined when they may. */
-export const useRefusal = (id: OperationId | undefined): string | undefined => {
+/** Why this person may not do it; undefined when they may. */
+export const useRefusal = (need: Need | undefined): string | undefined => {
   const { scopes, roles } = useSession()
-  if (id === undefined || isAllowed(id, scopes)) return undefined
-  const needed = operations[id].scopes.join(' or ')
+  if (need === undefined || isAllowed(need, scopes)) return undefined
+  const needed = neededScopes(need).join(' or ')
   return `This needs the permission ${needed}. You are ${roles.join(', ') || 'without a role'}.`
 }
 

@@ -319,7 +319,7 @@ export interface Calls {
   /** Lists roles, newest first, with how many hold each. */
   listRoles: {
     params: {  }
-    query: { "search"?: (string) | ((string)[]); "mode"?: ("like") | ("exact"); "joint"?: ("and") | ("or"); "isCaseSensitive"?: string; "search.id"?: (string) | ((string)[]); "mode.id"?: ("like") | ("exact"); "search.name"?: (string) | ((string)[]); "mode.name"?: ("like") | ("exact"); "search.description"?: (string) | ((string)[]); "mode.description"?: ("like") | ("exact"); "type"?: ("User") | ("MachineToMachine"); "excludeUserId"?: string; "excludeApplicationId"?: string; "page"?: number; "page_size"?: number }
+    query: { "search"?: (string) | ((string)[]); "mode"?: ("like") | ("exact"); "joint"?: ("and") | ("or"); "isCaseSensitive"?: string; "search.id"?: (string) | ((string)[]); "mode.id"?: ("like") | ("exact"); "search.name"?: (string) | ((string)[]); "mode.name"?: ("like") | ("exact"); "search.description"?: (string) | ((string)[]); "mode.description"?: ("like") | ("exact"); "type"?: ("User") | ("MachineToMachine"); "excludeUserId"?: string; "excludeApplicationId"?: string; "scopeId"?: string; "page"?: number; "page_size"?: number }
     body: undefined
     answer: ({ "tenantId": "default"; "id": string; "name": string; "description": string; "type": ("User") | ("MachineToMachine"); "isDefault": boolean; "usersCount": number; "featuredUsers": ({ "id": string; "name": (string) | (null); "avatar": (string) | (null) })[]; "applicationsCount": number; "featuredApplications": ({ "id": string; "name": string; "type": string })[] })[]
   }

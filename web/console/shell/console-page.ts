@@ -1,5 +1,5 @@
 import type { ComponentType } from 'react'
-import type { OperationId } from '../api/operations.ts'
+import type { Need, OperationId } from '../api/operations.ts'
 import type { PageProps } from '../components/page.tsx'
 import type { IconName } from '../design/icon.tsx'
 
@@ -14,11 +14,16 @@ export interface ConsolePage {
   key?: string
   /** What it cannot be without: whoever may not call it sees why. */
   operation?: OperationId
+  /** The same of what is no operation of the Management API: one of these permissions is enough. */
+  scopes?: readonly string[]
   /** Other words under which people look for it. */
   words?: string
   Page: ComponentType<PageProps>
 }
 
-export const groups = ['', 'People', 'APIs', 'Webhooks', 'Service'] as const
+export const needOf = ({ operation, scopes }: Pick<ConsolePage, 'operation' | 'scopes'>): Need | undefined =>
+  operation ?? scopes
+
+export const groups = ['', 'Gateway', 'People', 'APIs', 'Webhooks', 'Service'] as const
 
 export type { PageProps }

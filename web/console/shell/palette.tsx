@@ -8,11 +8,12 @@ import { Menu, MenuItem, MenuSection } from 'react-aria-components/Menu'
 import { Modal, ModalOverlay } from 'react-aria-components/Modal'
 import { SearchField } from 'react-aria-components/SearchField'
 import { useLocation } from 'wouter'
+import { inspecting } from '../api/inspecting.ts'
 import { isAllowed } from '../api/operations.ts'
 import { type Found, search, shortestSearch } from '../api/search.ts'
 import { useSession } from '../api/session.tsx'
 import { Icon, type IconName } from '../design/icon.tsx'
-import type { ConsolePage } from './console-page.ts'
+import { type ConsolePage, needOf } from './console-page.ts'
 import style from './palette.module.css'
 
 /** Somebody who types is not asked for at every letter. */
@@ -59,6 +60,7 @@ export const Palette = ({ pages, onClose }: { pages: readonly ConsolePage[]; onC
                 <p className={style.nothing}>{isFetching ? 'Looking…' : 'Nothing has that name or id.'}</p>
               )}
             >
+              {asksWhy(text, scopes) && <Results title="Requests" rows={[whyRow(text.trim())]} />}
               {entities.length > 0 && <Results title="Found" rows={entities.map(entityRow)} />}
               {shown.length > 0 && <Results title="Pages" rows={shown.map(pageRow)} />}
             </Menu>
@@ -88,6 +90,16 @@ const pageRow = ({ path, icon = 'plus', title, group = '' }: ConsolePage): Row =
   ...{ path, icon, name: title, detail: group },
 })
 
+/** As gateways give them to requests, and show them in their answers. */
+const requestId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+const asksWhy = (text: string, scopes: readonly string[]): boolean =>
+  requestId.test(text.trim()) && isAllowed(inspecting, scopes)
+
+const whyRow = (request: string): Row => ({
+  ...{ path: `/why/${request}`, icon: 'why', name: 'Why it ended so', detail: `Request ${request}` },
+})
+
 const Results = ({ title, rows }: { title: string; rows: readonly Row[] }) => (
   <MenuSection>
     <Header className={style.header!}>{title}</Header>
@@ -102,9 +114,9 @@ const Results = ({ title, rows }: { title: string; rows: readonly Row[] }) => (
 )
 
 /** Pages that need nothing but their address, and that the person may see. */
-const isShown = ({ path, title, words = '', operation }: ConsolePage, text: string, scopes: readonly string[]) =>
+const isShown = ({ path, title, words = '', ...page }: ConsolePage, text: string, scopes: readonly string[]) =>
   !path.includes(':') &&
-  (!operation || isAllowed(operation, scopes)) &&
+  isAllowed(needOf(page), scopes) &&
   `${title} ${words}`.toLowerCase().includes(text.trim().toLowerCase())
 
 const usePaused = (text: string): string => {

@@ -2,7 +2,7 @@ import { Link, useLocation } from 'wouter'
 import { isAllowed } from '../api/operations.ts'
 import { useSession } from '../api/session.tsx'
 import { Icon } from '../design/icon.tsx'
-import { type ConsolePage, groups } from './console-page.ts'
+import { type ConsolePage, groups, needOf } from './console-page.ts'
 import style from './rail.module.css'
 
 /** The pages by group; those that the person may not read are dimmed, and say why when they are opened. */
@@ -18,12 +18,12 @@ export const Rail = ({ pages, onGo }: { pages: readonly ConsolePage[]; onGo(): v
           <section key={group} aria-label={group || 'Overview'}>
             {group && <h2>{group}</h2>}
             <ul>
-              {rows.map(({ path, title, icon, operation }) => (
+              {rows.map(({ path, title, icon, ...page }) => (
                 <li key={path}>
                   <Link
                     href={path}
                     onClick={onGo}
-                    data-dim={(operation && !isAllowed(operation, scopes)) || undefined}
+                    data-dim={isAllowed(needOf(page), scopes) ? undefined : true}
                     {...(isWithin(location, path) && { 'aria-current': 'page' })}
                   >
                     {icon && <Icon name={icon} />}

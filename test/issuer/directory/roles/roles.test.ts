@@ -295,4 +295,11 @@ describe('holders', () => {
     expect(await names(`excludeUserId=${users[0].id}&search.name=Popular`)).toEqual([])
     expect(await names(`excludeUserId=${users[0].id}&search.name=Machines`)).toEqual(['Machines'])
   })
+
+  test('are found by a permission that they carry', async () => {
+    const { name } = await someRole({ name: 'Keeper of the scope', scopeIds: [read.id] })
+    await someRole({ name: 'Keeper of another', scopeIds: [write.id] })
+    const found = await api.expect(200, 'GET', `/roles?scopeId=${read.id}&search=${encodeURIComponent('Keeper%')}`)
+    expect(found.map((role: { name: string }) => role.name)).toEqual([name])
+  })
 })

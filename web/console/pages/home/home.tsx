@@ -5,6 +5,7 @@ import { nameOfPerson, useSession } from '../../api/session.tsx'
 import { Notice } from '../../components/notice.tsx'
 import { Page, Section } from '../../components/page.tsx'
 import { Icon } from '../../design/icon.tsx'
+import { Denials } from './denials.tsx'
 import style from './home.module.css'
 
 /** Does something need you? And until everything runs: what comes next. */
@@ -33,6 +34,7 @@ const Home = () => {
           </ol>
         </Section>
       )}
+      <Denials />
       <Glance />
     </Page>
   )
