@@ -78,7 +78,10 @@ export const createConsoleExample = async (app: ConsoleWithRelay): Promise<Conso
       received.filter(({ url }) => url.includes('warehouse')).length >= 4,
   )
   await until(async () => {
-    const { headers } = await app.home.issuer.api('GET', `/hooks/${answering.id}/deliveries?state=succeeded&page_size=1`)
+    const { headers } = await app.home.issuer.api(
+      'GET',
+      `/hooks/${answering.id}/deliveries?state=succeeded&page_size=1`,
+    )
     if (Number(headers.get('total-number')) < 13) throw new Error('Not everything is delivered yet.')
   })
   const ids = { user: users[0].id, role: role.id, resource: resource.id, organization: organization.id }
