@@ -26,8 +26,8 @@ interface ReadOptions<Id extends OperationId> {
 }
 
 /**
- * Reads by an operation. The page before stays while the next one is fetched. Whoever may not call it gets the reason as
- * the error, and nothing is asked.
+ * Reads by an operation. The page before stays while the next one is fetched. Whoever may not call it gets the reason
+ * as the error, and nothing is asked.
  */
 export const useRead = <Id extends OperationId>(
   id: Id,
