@@ -38,7 +38,7 @@ describe.skipIf(!chromium)('in Chromium', () => {
 
     await page.getByRole('button', { name: 'Send a test…' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Send', exact: true }).click()
-    await page.getByText('The receiver has taken it.').waitFor()
+    await page.getByText('The receiver has taken it.').waitFor({ state: 'attached' })
     expect(receiver.received.map(({ body }) => [body.event, body['test']])).toEqual([['User.Data.Updated', true]])
 
     receiver.answerWith(failure)
@@ -169,7 +169,7 @@ describe.skipIf(!chromium)('in Chromium', () => {
     await page.getByRole('button', { name: 'Cancel all…' }).click()
     await visit.expectUsable()
     await page.getByRole('alertdialog').getByRole('button', { name: 'Cancel all' }).click()
-    await page.getByText('1 are cancelled.').waitFor()
+    await page.getByText('Cancelled: 1.').waitFor({ state: 'attached' })
     expect((await deliveries(page, 'cancelled')).length).toBe(1)
     await visit.end()
   })

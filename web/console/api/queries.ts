@@ -1,4 +1,4 @@
-import { keepPreviousData, QueryClient, useMutation, useQueries, useQuery, useQueryClient } from '@tanstack/react-query'
+import { keepPreviousData, QueryClient, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import type { Calls } from '../generated/api.ts'
 import { type Answer, call } from './call.ts'
 import type { Input, OperationId } from './operations.ts'
@@ -26,8 +26,8 @@ interface ReadOptions<Id extends OperationId> {
 }
 
 /**
- * Reads by an operation. The page before stays while the next one is fetched. Whoever may not call it gets the reason as
- * the error, and nothing is asked.
+ * Reads by an operation. The page before stays while the next one is fetched. Whoever may not call it gets the reason
+ * as the error, and nothing is asked.
  */
 export const useRead = <Id extends OperationId>(
   id: Id,
@@ -44,20 +44,6 @@ export const useRead = <Id extends OperationId>(
   })
   return refusal === undefined ? query : { ...query, error: notAllowed(refusal) }
 }
-
-/** Reads the same of several things. Undefined: not all of it is there yet. */
-export const useReads = <Id extends OperationId>(id: Id, inputs: readonly Input<Id>[]) =>
-  useQueries({
-    queries: inputs.map((input) => ({
-      queryKey: [id, input],
-      queryFn: ({ signal }: { signal: AbortSignal }): Promise<Answer<Calls[Id]['answer']>> =>
-        call(id, input, { signal }),
-    })),
-    combine: (results) => ({
-      error: results.find(({ error }) => error)?.error,
-      bodies: results.every(({ data }) => data) ? results.map(({ data }) => data!.body) : undefined,
-    }),
-  })
 
 /**
  * Changes by an operation; afterwards everything on the page is asked anew. Where a fresh proof of who one is is

@@ -20,7 +20,7 @@ export const DeadLetters = ({ hookId: id }: { hookId: string }) => {
       { params },
       {
         onSuccess: ({ purged }) => {
-          announce(`${purged} are cancelled.`)
+          announce(`Cancelled: ${purged.toLocaleString('en')}.`)
           dialog.close()
         },
       },

@@ -1,5 +1,6 @@
 import { Link } from 'wouter'
-import { useRead, useReads } from '../../api/queries.ts'
+import { useRead } from '../../api/queries.ts'
+import { useReads } from '../../api/reads.ts'
 import { ProblemNotice } from '../../components/notice.tsx'
 import { Loading, Section } from '../../components/page.tsx'
 import { Rows } from '../../components/rows.tsx'
