@@ -5,6 +5,7 @@ import type { ConsoleRoleName } from '../../issuer/base/console-roles.ts'
 import { startChromium } from './chromium.ts'
 import type { Person } from './code-flow.ts'
 import { startTestConsole, type TestConsole } from './console.ts'
+import type { TestIssuerOptions } from './issuer.ts'
 import { accessibilityProblems } from './pages-in-chromium.ts'
 
 /** The console as it is built, on a real issuer, in a real browser. */
@@ -37,10 +38,14 @@ export interface ConsoleVisit {
 /** Answers that pages deal with are told by the browser as errors too. */
 const expected = /Failed to load resource: the server responded with a status of 4(00|01|03|04|12|22)/
 
-export const startConsoleInChromium = async (): Promise<ConsoleInChromium> => {
+export const startConsoleInChromium = async (options: TestIssuerOptions = {}): Promise<ConsoleInChromium> => {
   const folder = await consoleFolder()
   // Passkeys belong to a name, which an address is not; and the origin is the issuer's.
-  const home = await startTestConsole({ consoleFolder: folder!, config: { host: 'localhost' } })
+  const home = await startTestConsole({
+    ...options,
+    consoleFolder: folder!,
+    config: { ...options.config, host: 'localhost' },
+  })
   const browser = await startChromium()
   const { baseUrl } = home.issuer
 

@@ -35,7 +35,7 @@ const delivery = z.object({
   id: z.string(),
   hookId: z.string(),
   hookName: z.string(),
-  state: z.string(),
+  state: z.enum(['pending', 'sending', 'succeeded', 'retrying', 'held', 'dead', 'cancelled']),
   attempts: z.number(),
   nextAttemptAt: at.nullable().describe('Null once nothing more is tried.'),
   finishedAt: at.nullable(),
