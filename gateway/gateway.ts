@@ -14,6 +14,7 @@ import type { CheckAnswer } from './ext-authz/check-answer.ts'
 import { checkContext } from './ext-authz/check-context.ts'
 import { asksForDecision, sendRefusal } from './forward-auth.ts'
 import type { Recorder } from './inspection/recorder.ts'
+import { inspectIssuers, inspectSession, type SessionState, type TrustedIssuers } from './inspection/trusted-issuers.ts'
 import { type GatewayInspection, inspectGateway, targetChecks } from './inspection/upstreams.ts'
 import { createRequestLogs } from './logs/request-logs.ts'
 import { openParts } from './open-parts.ts'
@@ -79,6 +80,10 @@ export interface Gateway {
   checks: Record<string, () => HealthResult>
   /** What answers for the upstreams, and how it is. */
   inspect(): GatewayInspection
+  /** Whose tokens are taken. */
+  trusted(): TrustedIssuers
+  /** Whether tokens with this `sid` are refused as revoked. */
+  session(sid: string): SessionState
   /** In force. */
   policies(): PolicySet
   /** Ends WebSockets, with a close frame that says so, and lets no new ones open. */
@@ -226,6 +231,8 @@ const assemble = async (options: GatewayOptions, lifecycle: Lifecycle): Promise<
       ...targetChecks(upstreams),
     },
     inspect: () => inspectGateway(config, upstreams),
+    trusted: () => inspectIssuers(issuers, revocations),
+    session: (sid) => inspectSession(sid, revocations),
     policies: () => policies.current(),
     drain: () => webSockets.drain(),
     idle: () => (underWay === 0 ? Promise.resolve() : new Promise((resolve) => onIdle.push(resolve))),

@@ -87,6 +87,8 @@ export const startGateway = async (
       inspected: {
         decisions: recorder.decisions,
         upstreams: async () => gateways.current.inspect(),
+        issuers: async () => gateways.current.trusted(),
+        session: async (sid) => gateways.current.session(sid),
         policies: () => gateways.current.policies(),
         differences: async () => recorder.differences(),
       },

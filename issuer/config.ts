@@ -10,7 +10,12 @@ import { type RateLimits, rateLimitSettings } from './base/rate-limits/rate-limi
 import { type CaptchaSettings, captchaEnvironment, captchaSettingsOf } from './captcha/captcha-settings.ts'
 import type { SandboxSettings } from './claims/sandbox/open-sandbox.ts'
 import { claimsFetchSettings } from './claims/sandbox/outbound-fetch.ts'
-import { type ConsoleSettings, consoleEnvironment, consoleSettingsOf } from './console/console-settings.ts'
+import {
+  type ConsoleSettings,
+  consoleEnvironment,
+  consoleSettingsOf,
+  gatewaysAreSafe,
+} from './console/console-settings.ts'
 import type { BreachedPasswordsOptions } from './directory/users/password-policy/breached/open-breached-passwords.ts'
 import { type Retention, retentionSettings } from './maintenance/retention.ts'
 import { type SigningAlgorithmName, signingAlgorithmNames } from './tokens/keys/signing-algorithms.ts'
@@ -103,16 +108,15 @@ const ownSettings = z.object({
 })
 
 /** The issuer's own settings; `DATABASE_URL` and the like are read by the commands. */
-export const issuerSettings = ownSettings.refine(
-  ({ BASE_URL, BASE_URL_ALLOW_HTTP }) => BASE_URL_ALLOW_HTTP || !isPlainHttp(BASE_URL),
-  {
+export const issuerSettings = ownSettings
+  .refine(({ BASE_URL, BASE_URL_ALLOW_HTTP }) => BASE_URL_ALLOW_HTTP || !isPlainHttp(BASE_URL), {
     path: ['BASE_URL'],
     message:
       'must be https: passwords, cookies and tokens would cross networks in clear (if it is meant: BASE_URL_ALLOW_HTTP=true)',
     // Also beside other problems, so that all are told at once.
     when: () => true,
-  },
-)
+  })
+  .refine(gatewaysAreSafe.holds, gatewaysAreSafe.otherwise)
 
 /** Reads and checks the environment. Throws `StartupError` that names every problem at once. */
 export const loadIssuerConfig = (environment: Record<string, string | undefined>): IssuerConfig => {

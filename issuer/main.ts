@@ -11,6 +11,7 @@ import type { PolicySet } from '../policies/policy-set.ts'
 import type { SignInShadow } from '../policies/shadow.ts'
 import { openSandbox } from './claims/sandbox/open-sandbox.ts'
 import type { IssuerConfig } from './config.ts'
+import type { Gateway } from './console/gateways/gateways.ts'
 import { createPasswordHasher } from './directory/users/password.ts'
 import type { BootstrapCredentials } from './maintenance/bootstrap.ts'
 import { openEndpoints } from './open-endpoints.ts'
@@ -30,8 +31,8 @@ export interface IssuerOptions {
   now?: Clock
   /** Absent: impersonation is the integrator's decision alone. */
   policies?: { current(): PolicySet }
-  /** Where the built console is. */
-  console?: { folder: string | undefined }
+  /** Where the built console is, and gateways that it asks besides those of the settings. */
+  console?: { folder: string | undefined; gateways?: () => readonly Gateway[] }
   /** Rules about signing in that are asked beside the live ones, and not obeyed. Stays open when the issuer closes. */
   signInShadow?: Pick<SignInShadow, 'compare'>
 }

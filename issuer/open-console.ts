@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Database } from '../platform/database/database.ts'
 import type { Envelope } from '../platform/envelope.ts'
+import type { Lifecycle } from '../platform/lifecycle.ts'
 import type { Logger } from '../platform/logger.ts'
 import type { RequestOrigin } from './base/client-address.ts'
 import { consoleClientId } from './base/console-roles.ts'
@@ -11,6 +12,11 @@ import type { Mutate } from './base/mutate.ts'
 import { type ConsoleEndpoint, createConsoleEndpoint } from './console/console-endpoint.ts'
 import { createConsoleCookies } from './console/cookies.ts'
 import { createConsoleFiles } from './console/files.ts'
+import { createGatewayClient } from './console/gateways/client.ts'
+import type { Gateway } from './console/gateways/gateways.ts'
+import { createGatewaysEndpoint } from './console/gateways/gateways-endpoint.ts'
+import { createJoinedStreams } from './console/gateways/joined-stream.ts'
+import { createTokenFor } from './console/gateways/tokens.ts'
 import { type ConsoleClient, type ConsoleTokens, createConsoleSessions } from './console/sessions.ts'
 import { createSetupCalls } from './console/setup.ts'
 import { createConsoleSignIn } from './console/sign-in.ts'
@@ -21,7 +27,7 @@ import type { PasswordRules } from './directory/users/password-policy/password-r
 import { createVisitorOf } from './interaction/visitor.ts'
 import { createSignOut } from './protocol/end-session/sign-out.ts'
 import type { IssueTokens } from './protocol/issue-tokens.ts'
-import type { AccessTokenVerifier } from './tokens/access-token.ts'
+import type { AccessTokenVerifier, MintAccessToken } from './tokens/access-token.ts'
 import { grantTypes } from './tokens/grant-types.ts'
 
 export interface ConsoleDependencies {
@@ -36,6 +42,10 @@ export interface ConsoleDependencies {
   events: { wake(): void }
   issueTokens: IssueTokens
   verifier: AccessTokenVerifier
+  mint: MintAccessToken
+  /** Those that the console asks. */
+  gateways(): readonly Gateway[]
+  gatewaysAudience: string
   management: RequestListener
   jwks: RequestListener
   /** Where the built console is. */
@@ -49,6 +59,7 @@ export interface ConsoleDependencies {
   isFromProxy(request: IncomingMessage): boolean
   now(): Date
   logger: Logger
+  onStop: Lifecycle['onStop']
 }
 
 /** The administration console, as a client of the issuer in the issuer's own process. */
@@ -68,6 +79,7 @@ export const openConsole = (dependencies: ConsoleDependencies): ConsoleEndpoint 
     files: folder === undefined ? undefined : createConsoleFiles(folder),
     management: dependencies.management,
     jwks: dependencies.jwks,
+    gateways: openGateways(dependencies),
     signOut: ({ sessionId, userId }, origin) =>
       signOut({
         session: { id: sessionId, userId },
@@ -90,6 +102,15 @@ export const openConsole = (dependencies: ConsoleDependencies): ConsoleEndpoint 
     originOf,
     logger,
   })
+}
+
+const openGateways = ({ mint, gateways, gatewaysAudience, now, onStop }: ConsoleDependencies) => {
+  const client = createGatewayClient()
+  onStop('connections to gateways', client.close)
+  const tokenFor = createTokenFor({ mint, now })
+  const streams = createJoinedStreams({ client, tokenFor, now })
+  onStop('streams of gateways', streams.close)
+  return createGatewaysEndpoint({ gateways, audience: gatewaysAudience, client, tokenFor, streams, now })
 }
 
 /** Its requests never leave the process, so it needs no secret, and nobody else can make them. */

@@ -6,6 +6,7 @@ import { systemClock } from '../platform/clock.ts'
 import { createEnvelope } from '../platform/envelope.ts'
 import { createTargetPolicy } from '../platform/http/outbound.ts'
 import type { Lifecycle } from '../platform/lifecycle.ts'
+import { StartupError } from '../platform/startup-error.ts'
 import { createAuthenticateAccount } from './account/api/bearer.ts'
 import { accountRoutes } from './account/api/index.ts'
 import { createAccountOperations } from './account/operations/index.ts'
@@ -78,6 +79,15 @@ export const openEndpoints = async (
 
   const consoleSettings = config.console ?? consoleDefaults
   const consoleUrl = consoleUrlOf(consoleSettings, baseUrl)
+  const { gatewaysAudience = `${baseUrl}/inspection` } = consoleSettings
+  if (indicators.includes(gatewaysAudience)) {
+    throw new StartupError(
+      'CONSOLE_GATEWAYS_AUDIENCE is the Management API: tokens for gateways would be good for it.',
+      {
+        hint: 'Give gateways an inspection.audience of their own.',
+      },
+    )
+  }
 
   const algorithm = config.signingAlgorithm
   const keyNotifier = createNotifier({ database, logger, channel: signingKeysChannel })
@@ -270,7 +280,14 @@ export const openEndpoints = async (
             originOf,
             now,
             logger,
+            mint,
+            onStop,
           },
+          gatewaysAudience,
+          gateways: () => [
+            ...(consoleSettings.gateways ?? []).map((gateway) => ({ ...gateway, audience: gatewaysAudience })),
+            ...(options.console?.gateways?.() ?? []),
+          ],
           ...{ hmac, jwks, mutate, passwords, passwordRules, settings },
           isFromProxy: createIsFromProxy(config.trustedProxies),
           folder: options.console?.folder,

@@ -4,17 +4,19 @@ import { issuerRoutes, type RouteDependencies } from '../../issuer/api/routes.ts
 import { fittingScopes } from '../../issuer/base/authorization.ts'
 import { type ManagementRoute, routesFor } from '../../issuer/base/route.ts'
 import { claimsFile, eventsFile, rolesFile } from './console-facts.ts'
+import { inspectionFile } from './inspection-types.ts'
 import { typeNameOf, typeOf } from './schema-types.ts'
 
 /**
  * What the console knows of the server, made from the objects that serve: a table of operations, the types of what they
- * take and answer, and `console-facts.ts`. The texts of the files, by name.
+ * take and answer, those of the gateways' inspection API, and `console-facts.ts`. The texts of the files, by name.
  */
 export const consoleApi = (): Record<string, string> => {
   const routes = managementRoutes()
   return {
     'operations.ts': `${notice}${operationsOf(routes)}`,
     'api.ts': `${notice}${typesOf(routes)}`,
+    'inspection.ts': `${notice}${inspectionFile()}`,
     'events.ts': `${notice}${eventsFile()}`,
     'console-roles.ts': `${notice}${rolesFile()}`,
     'claims-types.ts': `${notice}${claimsFile()}`,

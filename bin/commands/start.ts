@@ -1,7 +1,8 @@
 import { resolve } from 'node:path'
 import type { z } from 'zod'
-import { fileSource } from '../../gateway/config/load.ts'
+import { fileSource, type GatewayConfig } from '../../gateway/config/load.ts'
 import { loadIssuerConfig } from '../../issuer/config.ts'
+import type { Gateway } from '../../issuer/console/gateways/gateways.ts'
 import { loadAll, loadConfig } from '../../platform/config.ts'
 import type { DatabaseConnection } from '../../platform/database/database.ts'
 import { startEmbeddedPostgres } from '../../platform/embedded-postgres/index.ts'
@@ -47,7 +48,8 @@ export const startCommand = async (args: readonly string[]): Promise<number> => 
       units: own.POLICY_UNITS,
       opaBin: own.OPA_BIN,
     }
-    const issuer = await openIssuer(service, { config, database, bus, policy })
+    const beside: Gateway[] = []
+    const issuer = await openIssuer(service, { config, database, bus, policy, gateways: () => beside })
     if (issuer.bootstrap) sayOnce(issuer.bootstrap)
 
     const open = await prepared?.open(service, issuer.baseUrl)
@@ -71,9 +73,28 @@ export const startCommand = async (args: readonly string[]): Promise<number> => 
     const portSetting = gatewayFile === open?.gatewayFile ? 'GATEWAY_PORT' : undefined
     const gateway = await openGateway(service, { config: gatewayConfig, source, opaBin: own.OPA_BIN, portSetting })
     await gateway.ready
+    beside.push(...gatewayBeside(gatewayConfig, gateway.inspectionUrl, config.console?.gateways))
     if (open) process.stdout.write(await open.announce({ gatewayUrl: gateway.url, adminUrl: admin.url }))
     await sayFirstOwner(database, issuer.consoleUrl)
   })
+}
+
+/**
+ * For the console, which need not be told of it: unless one of the settings is called so, or its certificate is for
+ * another name than this machine's.
+ */
+const gatewayBeside = (
+  { inspection }: GatewayConfig,
+  inspectionUrl: string | undefined,
+  named: readonly { name: string }[] = [],
+): Gateway[] => {
+  if (!inspection || inspection.tls || inspectionUrl === undefined) return []
+  const { port } = new URL(inspectionUrl)
+  const isEverywhere = ['0.0.0.0', '::'].includes(inspection.host)
+  const url = isEverywhere ? `http://127.0.0.1:${port}` : inspectionUrl
+  return named.some(({ name }) => name === 'gateway')
+    ? []
+    : [{ name: 'gateway', url: new URL(url).origin, audience: inspection.audience }]
 }
 
 /** The parts' settings, before anything is opened; with the embedded database the key is made later. */

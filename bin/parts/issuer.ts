@@ -1,6 +1,7 @@
 import type { EventBus } from '../../events/bus.ts'
 import { createPublisher } from '../../events/publisher.ts'
 import type { IssuerConfig } from '../../issuer/config.ts'
+import type { Gateway } from '../../issuer/console/gateways/gateways.ts'
 import { inviteFirstOwner } from '../../issuer/console/invitations.ts'
 import { startIssuer } from '../../issuer/main.ts'
 import type { Database } from '../../platform/database/database.ts'
@@ -29,9 +30,16 @@ export const sayFirstOwner = async (
 /** With the publisher that carries its events to the bus. */
 export const openIssuer = async (
   service: Service,
-  options: { config: IssuerConfig; database: Database; bus: EventBus; policy: PolicySettings },
+  options: {
+    config: IssuerConfig
+    database: Database
+    bus: EventBus
+    policy: PolicySettings
+    /** Gateways that the console asks besides those of the settings. */
+    gateways?: () => readonly Gateway[]
+  },
 ) => {
-  const { config, database, bus, policy } = options
+  const { config, database, bus, policy, gateways } = options
   const { lifecycle, logger, metrics, health } = service
   const publisher = createPublisher({ database, bus, logger, metrics })
   // Never a reason to send no requests here: changes go on, and their events wait.
@@ -49,7 +57,10 @@ export const openIssuer = async (
     database,
     events: publisher,
     onRevocations: bus.hintRevocations,
-    console: { folder: config.console?.isOn === false ? undefined : await consoleFolder() },
+    console: {
+      folder: config.console?.isOn === false ? undefined : await consoleFolder(),
+      ...(gateways && { gateways }),
+    },
     ...(policies && { policies }),
     ...(signInShadow && { signInShadow }),
   })

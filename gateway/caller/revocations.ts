@@ -23,6 +23,10 @@ export interface Revocations {
    * becomes of this feed.
    */
   status(): { ok: boolean; detail?: string }
+  /** Whether all tokens with this `sid` are refused as revoked. */
+  hasEnded(sid: string): boolean
+  /** `silent`: since the feed was last heard of, in ms; absent before it was read once. */
+  state(): { entries: number; silent?: number; problem?: string }
   close(): Promise<void>
 }
 
@@ -105,6 +109,17 @@ export const createRevocations = (options: RevocationsOptions): Revocations => {
     gauges.stale.set({ issuer }, !complete || isStale() ? 1 : 0)
   })
 
+  const status = (): { ok: boolean; detail?: string } => {
+    const because = trouble === undefined ? '' : `: ${trouble}`
+    if (!complete) return { ok: false, detail: `the revocations of ${issuer} have not been read yet${because}` }
+    if (isStale()) {
+      const consequence = whenStale === 'deny' ? 'its tokens are refused' : 'its tokens are served all the same'
+      return { ok: true, detail: `the revocations of ${issuer} are too old, ${consequence}${because}` }
+    }
+    if (trouble === undefined) return { ok: true }
+    return { ok: true, detail: `the revocations of ${issuer} cannot be followed now${because}` }
+  }
+
   return {
     issuer,
     ready: first.promise,
@@ -117,16 +132,16 @@ export const createRevocations = (options: RevocationsOptions): Revocations => {
       listeners.add(listener)
       return () => void listeners.delete(listener)
     },
-    status() {
-      const because = trouble === undefined ? '' : `: ${trouble}`
-      if (!complete) return { ok: false, detail: `the revocations of ${issuer} have not been read yet${because}` }
-      if (isStale()) {
-        const consequence = whenStale === 'deny' ? 'its tokens are refused' : 'its tokens are served all the same'
-        return { ok: true, detail: `the revocations of ${issuer} are too old, ${consequence}${because}` }
+    hasEnded: index.hasEnded,
+    state() {
+      const { detail } = status()
+      return {
+        entries: index.size,
+        ...(complete && { silent: Math.max(0, Math.round(silentMs())) }),
+        ...(detail !== undefined && { problem: detail }),
       }
-      if (trouble === undefined) return { ok: true }
-      return { ok: true, detail: `the revocations of ${issuer} cannot be followed now${because}` }
     },
+    status,
     async close() {
       stopCollecting()
       for (const gauge of Object.values(gauges)) gauge.remove({ issuer })

@@ -17,8 +17,8 @@ import { explainDecision } from './why.ts'
 /** What was asked: the parts of the path, the query, the body, each as its schema gives it. */
 export interface Asked<Name extends EndpointName> {
   query: QueryOf<Name>
-  /** `:request` of the path. */
-  request: string
+  /** `:name` of the path, where it has one. */
+  named: string
   body: unknown
 }
 
@@ -59,16 +59,18 @@ export const createAnswers = (parts: {
     configuration: () => ({ file: config.file, revision: config.revision, configuration: config.shown() }),
     routes: () => ({ routes: routesInOrder(config.routes) }),
     upstreams: () => inspected.upstreams(),
+    issuers: async () => ({ issuers: await inspected.issuers() }),
+    session: ({ named }) => inspected.session(named),
     match: ({ query: { method, url } }) => explainMatch(routes, method, url),
     async decisions({ query: { limit, ...filter } }) {
       return jsonOf(await inspected.decisions.find(filter, limit))
     },
-    decision: async ({ request }) => Buffer.from(await recordOf(request)),
-    async why({ request }) {
+    decision: async ({ named }) => Buffer.from(await recordOf(named)),
+    async why({ named }) {
       const policies = inspected.policies()
       const { units } = config.policies
       return explainDecision({
-        record: decisionRecord.parse(JSON.parse(Buffer.from(await recordOf(request)).toString())),
+        record: decisionRecord.parse(JSON.parse(Buffer.from(await recordOf(named)).toString())),
         routes,
         revisions: { configuration: config.revision, policies: policies.revision },
         evaluate: (question) => evaluation.ask(policies, question, units),

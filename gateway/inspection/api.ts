@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { explainedRule, nearMiss, remedy, stages } from './explanation.ts'
+import { issuersInspection } from './trusted-issuers.ts'
 import { gatewayInspection } from './upstreams.ts'
 
 /**
@@ -218,10 +219,20 @@ const shadow = z.object({
   differences: z.array(shadowDifference),
 })
 
+const session = z.object({
+  /** Every process of the gateway refuses tokens with this `sid` by now. */
+  ended: z.boolean(),
+  /** Whether it follows what an issuer revokes; without that it cannot know. */
+  followed: z.boolean(),
+})
+
 /** An event of `GET /decisions/stream`, by its name; `data` is JSON. */
 export const streamEvents = {
   decision: decisionRecord,
-  /** How many fitting records this reader was too slow for since the last event. */
+  /**
+   * How many fitting records this reader was too slow for since the last event; or that were asked for by `since` and
+   * are not kept any more: of those at least 1 is told.
+   */
   lost: z.object({ lost: z.number() }),
   /** The last one. */
   end: z.object({ because: z.enum(['expired', 'revoked', 'refused', 'closing']) }),
@@ -229,7 +240,10 @@ export const streamEvents = {
 
 const none = z.strictObject({})
 
-/** `:name` in a path is one segment. Scope `inspect` for what reads, `evaluate` for what works. */
+/**
+ * `:name` in a path is one segment. Scope `inspect` for what reads, `evaluate` for what works, `edit` for what changes
+ * something.
+ */
 export const inspectionEndpoints = {
   configuration: { method: 'GET', path: '/configuration', scope: 'inspect', query: none, answer: configuration },
   routes: { method: 'GET', path: '/routes', scope: 'inspect', query: none, answer: routes },
@@ -255,9 +269,18 @@ export const inspectionEndpoints = {
     answer: decisions,
   },
   /** Server-sent events: `streamEvents`. */
-  stream: { method: 'GET', path: '/decisions/stream', scope: 'inspect', query: decisionFilter, answer: z.never() },
+  stream: {
+    method: 'GET',
+    path: '/decisions/stream',
+    scope: 'inspect',
+    /** RFC 3339: what is kept since then comes first. */
+    query: decisionFilter.extend({ since: z.iso.datetime({ offset: true }).optional() }),
+    answer: z.never(),
+  },
   decision: { method: 'GET', path: '/decisions/:request', scope: 'inspect', query: none, answer: decisionRecord },
   why: { method: 'GET', path: '/decisions/:request/why', scope: 'inspect', query: none, answer: why },
+  session: { method: 'GET', path: '/sessions/:sid', scope: 'inspect', query: none, answer: session },
+  issuers: { method: 'GET', path: '/issuers', scope: 'inspect', query: none, answer: issuersInspection },
   shadow: { method: 'GET', path: '/shadow', scope: 'inspect', query: none, answer: shadow },
   evaluate: {
     method: 'POST',
@@ -271,9 +294,9 @@ export const inspectionEndpoints = {
 } as const satisfies Record<string, InspectionEndpoint>
 
 export interface InspectionEndpoint {
-  method: 'GET' | 'POST'
+  method: 'GET' | 'POST' | 'PUT'
   path: string
-  scope: 'inspect' | 'evaluate'
+  scope: 'inspect' | 'evaluate' | 'edit'
   query: z.ZodType
   body?: z.ZodType
   answer: z.ZodType

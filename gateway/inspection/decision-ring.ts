@@ -16,16 +16,23 @@ export interface FoundDecisions {
 
 /** What is told of decisions that are made from now on. */
 export interface DecisionFollower {
-  decisions(records: readonly Uint8Array<ArrayBuffer>[]): void
+  /** `old`: they were kept already, and come before those that are made. */
+  decisions(records: readonly Uint8Array<ArrayBuffer>[], old: boolean): void
   /** So many were not told, because the follower was slow. */
   lost(count: number): void
+}
+
+/** What is told first of what is kept: from `since` on, in ms since 1970, and of that the newest `most` bytes. */
+export interface Replay {
+  since: number
+  most: number
 }
 
 /** The last decisions of the gateway, in this process or in its workers. */
 export interface Decisions {
   find(filter: DecisionFilter, limit: number): Promise<FoundDecisions>
-  /** Returns what ends it. */
-  follow(filter: DecisionFilter, follower: DecisionFollower): () => void
+  /** Nothing is missing between a `replay` and what comes then. Returns what ends it. */
+  follow(filter: DecisionFilter, follower: DecisionFollower, replay?: Replay): () => void
 }
 
 export interface DecisionRing extends Decisions {
@@ -49,11 +56,14 @@ export const createDecisionRing = ({ keep }: { keep: number }): DecisionRing => 
   let kept: (KeptDecision | undefined)[] = []
   let first = 0
   let bytes = 0
+  /** Of the newest that had to go. */
+  let forgotten = Number.NEGATIVE_INFINITY
   const followers = new Set<{ filter: DecisionFilter; follower: DecisionFollower }>()
 
   const makeRoom = () => {
     while (bytes > keep && first < kept.length) {
       bytes -= sizeOf(kept[first]!)
+      forgotten = kept[first]!.time
       kept[first++] = undefined
     }
     // In steps, since moving the rest takes time.
@@ -61,6 +71,21 @@ export const createDecisionRing = ({ keep }: { keep: number }): DecisionRing => 
       kept = kept.slice(first)
       first = 0
     }
+  }
+
+  const repeat = (filter: DecisionFilter, follower: DecisionFollower, { since, most }: Replay) => {
+    const records: Uint8Array<ArrayBuffer>[] = []
+    let size = 0
+    let lost = forgotten >= since ? 1 : 0
+    for (let index = kept.length - 1; index >= first && kept[index]!.time >= since; index--) {
+      const one = kept[index]!
+      if (!fits(one, filter)) continue
+      size += one.bytes.length
+      if (size > most) lost++
+      else records.push(one.bytes)
+    }
+    if (lost > 0) follower.lost(lost)
+    if (records.length > 0) follower.decisions(records.reverse(), true)
   }
 
   return {
@@ -71,7 +96,7 @@ export const createDecisionRing = ({ keep }: { keep: number }): DecisionRing => 
       kept.push(one)
       bytes += sizeOf(one)
       makeRoom()
-      for (const { filter, follower } of followers) if (fits(one, filter)) follower.decisions([one.bytes])
+      for (const { filter, follower } of followers) if (fits(one, filter)) follower.decisions([one.bytes], false)
     },
     async find(filter, limit) {
       const decisions: FoundDecision[] = []
@@ -85,8 +110,9 @@ export const createDecisionRing = ({ keep }: { keep: number }): DecisionRing => 
       }
       return { decisions, more: false }
     },
-    follow(filter, follower) {
+    follow(filter, follower, replay) {
       const entry = { filter, follower }
+      if (replay) repeat(filter, follower, replay)
       followers.add(entry)
       return () => void followers.delete(entry)
     },

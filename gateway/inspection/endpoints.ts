@@ -9,8 +9,8 @@ import { type EndpointName, type InspectionEndpoint, inspectionEndpoints } from 
 export interface FoundEndpoint {
   name: EndpointName
   endpoint: InspectionEndpoint
-  /** `:request` of the path. */
-  request: string
+  /** `:name` of the path, where it has one. */
+  named: string
 }
 
 const table = Object.entries(inspectionEndpoints).map(([name, endpoint]) => ({
@@ -30,28 +30,25 @@ export const findEndpoint = ({ method, segments }: CanonicalRequest): FoundEndpo
   if (!row) return undefined
   const { name, endpoint, segments: wanted } = row
   const place = wanted.findIndex((one) => one.startsWith(':'))
-  return { name, endpoint, request: place < 0 ? '' : segments[place]! }
+  return { name, endpoint, named: place < 0 ? '' : segments[place]! }
 }
 
 /** Of a body, in bytes: an input of a policy has at most 64 kB. */
 const largestBody = 131_072
 
 /** Query and body as their schemas read them. Throws `AppError`: 400, 413. */
-export const readAsked = async (
-  { endpoint, request }: FoundEndpoint,
-  { request: { query }, incoming }: ReadRequest,
-) => {
+export const readAsked = async ({ endpoint, named }: FoundEndpoint, { request: { query }, incoming }: ReadRequest) => {
   const parameters: Record<string, string> = {}
   for (const [name, value] of new URLSearchParams(query)) {
     if (Object.hasOwn(parameters, name)) throw refused(`The parameter ${printable(name)} is there twice.`)
     parameters[name] = value
   }
   const parsed = parse(endpoint.query, parameters)
-  if (!endpoint.body) return { query: parsed, request, body: undefined }
+  if (!endpoint.body) return { query: parsed, named, body: undefined }
   const bytes = await readWhole(incoming.iterator({ destroyOnReturn: false }), largestBody, () =>
     problem('content_too_large'),
   )
-  return { query: parsed, request, body: parse(endpoint.body, jsonBody(bytes)) }
+  return { query: parsed, named, body: parse(endpoint.body, jsonBody(bytes)) }
 }
 
 const parse = (schema: z.ZodType, value: unknown): unknown => {

@@ -6,9 +6,14 @@ import type { Decisions } from './decision-ring.ts'
 /** `GET /decisions/stream`: decisions as they are made, as server-sent events (HTML, §9.2). */
 export interface Streams {
   /**
-   * Begins to answer. `endOf` tells why the reader may not read on. Throws `AppError` 503 when there are `mostStreams`.
+   * Begins to answer, with what is kept `since` then. `endOf` tells why the reader may not read on. Throws `AppError`
+   * 503 when there are `mostStreams`.
    */
-  open(response: ServerResponse, filter: DecisionFilter, endOf: () => Promise<EndReason | undefined>): void
+  open(
+    response: ServerResponse,
+    asked: DecisionFilter & { since?: string | undefined },
+    endOf: () => Promise<EndReason | undefined>,
+  ): void
   /** Asks for all of them whether they may go on. */
   check(): void
   /** That are open. */
@@ -26,6 +31,8 @@ interface Stream {
 const mostStreams = 16
 /** What may wait for a reader; beyond it events are lost to it. In bytes. */
 const mostWaiting = 1_048_576
+/** Of what was kept, for one reader, in bytes: it waits beside that, and none of it is lost. */
+const mostReplayed = 8_388_608
 /** How often tokens are checked. In ms. */
 const checkEveryMs = 1_000
 /** Silence after which a comment keeps proxies from ending the connection. In ms. */
@@ -48,36 +55,58 @@ export const createStreams = ({ decisions }: { decisions: Decisions }): Streams 
   }
 
   return {
-    open(response, filter, endOf) {
+    open(response, { since, ...filter }, endOf) {
       if (all.size >= mostStreams) throw problem('server.unavailable', { headers: { 'retry-after': '5' } })
       let lost = 0
       let lastWritten = performance.now()
+      /** What was kept, and what was made before all of that was written. */
+      let waiting: Uint8Array[] = []
+      /** Of those that were made. */
+      let waitingBytes = 0
       const write = (text: string | Uint8Array) => {
         lastWritten = performance.now()
         response.write(text)
       }
       const event = (name: string, data: unknown) => write(`event: ${name}\ndata: ${JSON.stringify(data)}\n\n`)
+      // JSON has no line ends of its own.
+      const tell = (record: Uint8Array) => write(Buffer.concat([beginning, record, ending]))
       const tellLost = () => {
-        if (lost === 0 || response.writableLength > mostWaiting / 2) return
+        if (lost === 0 || waiting.length > 0 || response.writableLength > mostWaiting / 2) return
         event('lost', { lost })
         lost = 0
       }
-      const unfollow = decisions.follow(filter, {
-        decisions(records) {
-          for (const record of records) {
+      const tellWaiting = () => {
+        let told = 0
+        while (told < waiting.length && response.writableLength <= mostWaiting / 2) tell(waiting[told++]!)
+        waiting = told < waiting.length ? waiting.slice(told) : []
+        if (waiting.length === 0) waitingBytes = 0
+        tellLost()
+      }
+      const unfollow = decisions.follow(
+        filter,
+        {
+          decisions(records, old) {
+            for (const record of records) {
+              tellLost()
+              if (old) waiting.push(record)
+              // Whoever has lost some is told so before the next one.
+              else if (lost > 0 || response.writableLength + waitingBytes + record.length > mostWaiting) lost++
+              else if (waiting.length === 0) tell(record)
+              else {
+                waiting.push(record)
+                waitingBytes += record.length
+              }
+            }
+            tellWaiting()
+          },
+          lost(count) {
+            lost += count
             tellLost()
-            // Whoever has lost some is told so before the next one.
-            if (lost > 0 || response.writableLength + record.length > mostWaiting) lost++
-            // JSON has no line ends of its own.
-            else write(Buffer.concat([beginning, record, ending]))
-          }
+          },
         },
-        lost(count) {
-          lost += count
-          tellLost()
-        },
-      })
-      response.on('drain', tellLost)
+        since === undefined ? undefined : { since: Date.parse(since), most: mostReplayed },
+      )
+      response.on('drain', tellWaiting)
       const keepAlive = setInterval(() => {
         if (performance.now() - lastWritten >= silenceMs && response.writableLength === 0) write(':\n\n')
       }, silenceMs / 3).unref()

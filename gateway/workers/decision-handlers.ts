@@ -17,20 +17,25 @@ export const createDecisionHandlers = (options: {
   const { recorder, call } = options
   const followed = new Map<number, () => void>()
 
-  /** One message at a time: what comes meanwhile goes together with the next. */
+  /** One message at a time: what comes meanwhile goes together with the next. What was kept goes first. */
   const batches = (follower: number) => {
+    let kept: Uint8Array<ArrayBuffer>[] = []
     let records: Uint8Array<ArrayBuffer>[] = []
     let size = 0
     let lost = 0
     let sending = false
+    const next = () => {
+      const old = kept.length > 0
+      const batch = { follower, records: old ? kept.splice(0, atOnce(kept)) : records, lost, old }
+      lost = 0
+      if (old) return batch
+      records = []
+      size = 0
+      return batch
+    }
     const send = async () => {
-      while (records.length > 0 || lost > 0) {
-        const batch = { follower, records, lost }
-        records = []
-        size = 0
-        lost = 0
-        await call('decisions', batch, timeoutMs).catch(() => {})
-      }
+      while (kept.length > 0 || records.length > 0 || lost > 0)
+        await call('decisions', next(), timeoutMs).catch(() => {})
       sending = false
     }
     const schedule = () => {
@@ -39,8 +44,9 @@ export const createDecisionHandlers = (options: {
       setImmediate(() => void send())
     }
     return {
-      decisions(added: readonly Uint8Array<ArrayBuffer>[]) {
-        for (const record of added) {
+      decisions(added: readonly Uint8Array<ArrayBuffer>[], old: boolean) {
+        if (old) kept = [...added]
+        for (const record of old ? [] : added) {
           if (size + record.length > mostWaiting) lost++
           else {
             records.push(record)
@@ -60,8 +66,8 @@ export const createDecisionHandlers = (options: {
     findDecisions: ({ filter, limit }) =>
       recorder()?.decisions.find(filter, limit) ?? Promise.resolve({ decisions: [], more: false }),
     differences: () => recorder()?.differences() ?? [],
-    followDecisions({ follower, filter }) {
-      const end = recorder()?.decisions.follow(filter, batches(follower))
+    followDecisions({ follower, filter, replay }) {
+      const end = recorder()?.decisions.follow(filter, batches(follower), replay)
       if (end) followed.set(follower, end)
     },
     unfollowDecisions({ follower }) {
@@ -69,4 +75,16 @@ export const createDecisionHandlers = (options: {
       followed.delete(follower)
     },
   }
+}
+
+/** How many of them make a message. */
+const atOnce = (records: readonly Uint8Array[]): number => {
+  let size = 0
+  let count = 0
+  for (const record of records) {
+    size += record.length
+    if (size > mostWaiting) break
+    count++
+  }
+  return Math.max(count, 1)
 }

@@ -4,6 +4,7 @@ import { askAll, reportTimeoutMs } from './ask-all.ts'
 import type { WorkerProcess } from './fork-worker.ts'
 import type { MergedDecisions } from './merged-decisions.ts'
 import { mergeInspections } from './merged-inspections.ts'
+import { mergeIssuers } from './merged-issuers.ts'
 
 /** What is inspected of a gateway in several processes: what its workers know, as one account. */
 export const inspectedWorkers = (options: {
@@ -24,6 +25,18 @@ export const inspectedWorkers = (options: {
         revision(),
         answers.flatMap(({ answer }) => answer ?? []),
       )
+    },
+    async issuers() {
+      const answers = await askAll(members(), (worker) => worker.call('issuers', undefined, reportTimeoutMs))
+      return mergeIssuers(answers.flatMap(({ answer }) => (answer ? [answer] : [])))
+    },
+    async session(sid) {
+      const answers = await askAll(members(), (worker) => worker.call('session', { sid }, reportTimeoutMs))
+      return {
+        // One that does not answer may still take such tokens.
+        ended: answers.length > 0 && answers.every(({ answer }) => answer?.ended === true),
+        followed: answers.every(({ answer }) => answer?.followed !== false),
+      }
     },
     async differences() {
       const answers = await askAll(members(), (worker) => worker.call('differences', undefined, reportTimeoutMs))

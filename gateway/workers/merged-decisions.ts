@@ -24,19 +24,21 @@ export const createMergedDecisions = (workers: () => readonly WorkerProcess[]): 
           .catch((): FoundDecisions => ({ decisions: [], more: false }))
       return merge(await Promise.all(workers().map(ask)), limit)
     },
-    follow(filter, follower) {
+    follow(filter, follower, replay) {
       const id = ++last
       followers.set(id, { filter, follower })
-      for (const worker of workers()) worker.tell('followDecisions', { follower: id, filter })
+      const all = workers()
+      const part = replay && { ...replay, most: Math.floor(replay.most / Math.max(all.length, 1)) }
+      for (const worker of all) worker.tell('followDecisions', { follower: id, filter, ...(part && { replay: part }) })
       return () => {
         if (!followers.delete(id)) return
         for (const worker of workers()) worker.tell('unfollowDecisions', { follower: id })
       }
     },
-    receive({ follower: id, records, lost }) {
+    receive({ follower: id, records, lost, old }) {
       const follower = followers.get(id)?.follower
-      if (records.length > 0) follower?.decisions(records)
       if (lost > 0) follower?.lost(lost)
+      if (records.length > 0) follower?.decisions(records, old)
     },
     join(worker) {
       for (const [follower, { filter }] of followers) worker.tell('followDecisions', { follower, filter })

@@ -3,6 +3,7 @@ import type { MetricsSnapshot } from '../../platform/metrics.ts'
 import { introspectionAnswer } from '../caller/introspection-questions.ts'
 import { revocationEntry } from '../caller/revocation-reader.ts'
 import { decisionFilter, shadowDifference } from '../inspection/api.ts'
+import { sessionState, trustedIssuers } from '../inspection/trusted-issuers.ts'
 import { gatewayInspection } from '../inspection/upstreams.ts'
 import type { Calls } from './channel.ts'
 
@@ -36,6 +37,8 @@ const foundDecisions = z.object({
   decisions: z.array(z.object({ time: z.number(), bytes })),
   more: z.boolean(),
 })
+/** `since` in ms since 1970; `most` in bytes. */
+const replay = z.object({ since: z.number(), most: z.number() })
 /** The primary process' own number for whoever is told of decisions. */
 const follower = z.object({ follower: z.number().int() })
 
@@ -81,11 +84,13 @@ export const workerCalls = {
   metrics: { body: nothing, answer: snapshot },
   health: { body: nothing, answer: z.object({ ok: z.boolean(), checks: z.record(z.string(), check) }) },
   inspect: { body: nothing, answer: gatewayInspection },
+  issuers: { body: nothing, answer: trustedIssuers },
+  session: { body: z.object({ sid: z.string() }), answer: sessionState },
   /** Of those that it keeps. */
   findDecisions: { body: z.object({ filter: decisionFilter, limit: z.number().int() }), answer: foundDecisions },
   differences: { body: nothing, answer: z.array(shadowDifference) },
-  /** It tells of decisions by `decisions` from now on. */
-  followDecisions: { body: follower.extend({ filter: decisionFilter }), answer: done },
+  /** It tells of decisions by `decisions` from now on; first of those that it keeps, where there is a `replay`. */
+  followDecisions: { body: follower.extend({ filter: decisionFilter, replay: replay.optional() }), answer: done },
   unfollowDecisions: { body: follower, answer: done },
   reopenLogs: { body: nothing, answer: done },
   /** From now on each answer is the last one of its connection. */
@@ -157,8 +162,11 @@ export const primaryCalls = {
   introspect: { body: introspectionRequest, answer: introspectionAnswer },
   /** DPoP proofs that are being used: whether each is used for the first time. */
   useProofs: { body: z.array(usedProof), answer: z.array(z.enum(['first', 'again', 'full'])) },
-  /** Answered when they are with whoever follows. `lost`: so many were not kept for it. */
-  decisions: { body: follower.extend({ records: z.array(bytes), lost: z.number().int() }), answer: done },
+  /** Answered when they are with whoever follows. `lost`: so many were not kept for it. `old`: of a replay. */
+  decisions: {
+    body: follower.extend({ records: z.array(bytes), lost: z.number().int(), old: z.boolean() }),
+    answer: done,
+  },
   /** The keys and revocations of all issuers are there. */
   ready: { body: nothing, answer: done },
 } satisfies Calls

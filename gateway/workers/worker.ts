@@ -152,6 +152,8 @@ export const createWorker = (options: {
       metrics: () => metrics.snapshot(),
       health: async () => health.ready() as never,
       inspect: () => gateways!.current.inspect(),
+      issuers: () => gateways!.current.trusted(),
+      session: ({ sid }) => gateways!.current.session(sid),
       reopenLogs: () => gateways?.reopenLogs(),
       endKeepAlive() {
         listener?.endKeepAlive()

@@ -30,6 +30,12 @@ export interface ConsoleEndpointDependencies {
   signOut(ended: EndedConsoleSession, origin: RequestOrigin): Promise<void>
   /** The keys that tokens are verified with, for whoever looks into one. */
   jwks: RequestListener
+  /** `/console/gateways` and all below it, for the person of the session. */
+  gateways(
+    request: IncomingMessage,
+    response: ServerResponse,
+    caller: { session: ConsoleSession; peek(): Promise<ConsoleSession | undefined> },
+  ): Promise<void>
   /** Calls of further paths below `/console`, by `POST /console/…`. */
   calls: Readonly<Record<string, ConsoleCall>>
   /** Where browsers reach the issuer. */
@@ -195,6 +201,12 @@ export const createConsoleEndpoint = (dependencies: ConsoleEndpointDependencies)
     if (path.startsWith('/console/api/')) {
       requireOwnPage(request, consoleUrl)
       return callManagement(request, response, requestId)
+    }
+    if (path === '/console/gateways' || path.startsWith('/console/gateways/')) {
+      requireOwnPage(request, consoleUrl)
+      const cookie = cookies.session(request)
+      const session = await sessions.require(cookie)
+      return dependencies.gateways(request, response, { session, peek: () => sessions.peek(cookie) })
     }
     if (request.method === 'GET' || request.method === 'HEAD') return get(request, response, path)
     if (request.method === 'POST') return post(request, response, path)

@@ -1,6 +1,7 @@
 import { type Query, statement } from '../../platform/database/database.ts'
-import { consoleRoleIdsSql } from '../base/console-roles.ts'
+import { consoleClientId, consoleRoleIdsSql } from '../base/console-roles.ts'
 import { authorizationCounts } from '../tokens/authorizations/authorization-store.ts'
+import { revokedUntil } from '../tokens/revocations/revocation-store.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
 
 /** What a session of the console is sealed for. */
@@ -23,6 +24,8 @@ export interface ConsoleSession {
   id: string
   /** Its tokens, sealed. */
   sealed: Buffer
+  /** The authorization that they came of: `sid` of its tokens. */
+  authorizationId: string
   user: ConsolePerson
   /** Ids, of those of the console. */
   roles: string[]
@@ -34,6 +37,8 @@ export interface ConsoleSession {
   tokenLeft: number
   authTime: number
   expiresAt: number
+  /** The last second whose tokens of the person are revoked; see `issueTime`. */
+  revokedUntil: number | null
 }
 
 const seconds = (time: string) => `floor(extract(epoch FROM ${time}))::float8`
@@ -41,7 +46,7 @@ const seconds = (time: string) => `floor(extract(epoch FROM ${time}))::float8`
 // It ends with the authorization that its tokens came of, and so with the sign-in, a suspension and a password change.
 const select = statement(
   'console-session-find',
-  `SELECT c.id, c.sealed,
+  `SELECT c.id, c.sealed, c.authorization_id AS "authorizationId",
      json_build_object('id', u.id, 'name', u.name, 'username', u.username, 'primaryEmail', u.primary_email,
        'avatar', u.avatar) AS "user",
      ARRAY(SELECT role_id FROM user_roles WHERE user_id = u.id AND role_id IN (${consoleRoleIdsSql}) ORDER BY 1) AS roles,
@@ -49,7 +54,8 @@ const select = statement(
        JOIN scopes s ON s.id = rs.scope_id JOIN resources r ON r.id = s.resource_id
        WHERE ur.user_id = u.id AND ur.role_id IN (${consoleRoleIdsSql}) AND r.indicator = $2 ORDER BY 1) AS scopes,
      c.scopes AS "tokenScopes", extract(epoch FROM c.token_expires_at - now())::float8 AS "tokenLeft",
-     ${seconds('a.authenticated_at')} AS "authTime", ${seconds('c.expires_at')} AS "expiresAt"
+     ${seconds('a.authenticated_at')} AS "authTime", ${seconds('c.expires_at')} AS "expiresAt",
+     greatest(${revokedUntil('sub', 'ARRAY[u.id]')}, ${revokedUntil('client', `ARRAY['${consoleClientId}']`)}) AS "revokedUntil"
    FROM console_sessions c JOIN authorizations a ON a.id = c.authorization_id
      JOIN users u ON u.id = c.user_id AND NOT u.is_suspended
    WHERE c.digest = $1 AND c.expires_at > now() AND c.last_seen_at > now() - interval '${idleTtl} seconds'

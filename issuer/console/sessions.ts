@@ -37,6 +37,8 @@ export interface ConsoleSessions {
   open(tokens: ConsoleTokens): Promise<string>
   /** Throws 401 `console.signed_out` unless the session counts and its person has a role of the console. */
   require(cookie: string | undefined): Promise<ConsoleSession>
+  /** The session, if it counts and its person has a role. To ask is no use of it. */
+  peek(cookie: string | undefined): Promise<ConsoleSession | undefined>
   /** The access token, with the permissions that the person has now. Throws 401 `console.signed_out`. */
   accessToken(session: ConsoleSession, origin: RequestOrigin): Promise<string>
   /** Whether the session goes on, with all that its person was allowed. To ask is no use of it. */
@@ -69,7 +71,15 @@ export const createConsoleSessions = ({
   const open = ({ id, sealed }: ConsoleSession) =>
     sealedTokens.parse(JSON.parse(envelope.open(sealed, consoleSessionContext(id)).toString()))
 
+  const peek: ConsoleSessions['peek'] = async (cookie) => {
+    const session = cookie === undefined ? undefined : await findConsoleSession(query, cookie, indicator)
+    // Without a role there is nothing to see here.
+    return session && session.scopes.length > 0 ? session : undefined
+  }
+
   return {
+    peek,
+
     async open(tokens) {
       const [id, cookie] = [newId(), randomToken()]
       const { userId, authorizationId } = tokens
@@ -78,9 +88,8 @@ export const createConsoleSessions = ({
     },
 
     async require(cookie) {
-      const session = cookie === undefined ? undefined : await findConsoleSession(query, cookie, indicator)
-      // Without a role there is nothing to see here.
-      if (!session || session.scopes.length === 0) throw problem('console.signed_out')
+      const session = await peek(cookie)
+      if (!session) throw problem('console.signed_out')
       await touchConsoleSession(query, session.id)
       return session
     },
@@ -100,7 +109,7 @@ export const createConsoleSessions = ({
     },
 
     async stillAllows(cookie, before) {
-      const session = cookie === undefined ? undefined : await findConsoleSession(query, cookie, indicator)
+      const session = await peek(cookie)
       return session !== undefined && before.scopes.every((name) => session.scopes.includes(name))
     },
 

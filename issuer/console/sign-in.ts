@@ -61,7 +61,7 @@ export const createConsoleSignIn = (dependencies: SignInDependencies): ConsoleSi
     const isPage = pathname === '/console' || pathname.startsWith(home)
     return origin === consoleUrl &&
       isPage &&
-      !/^\/console\/((sign-in|callback)$|api\/|session\/|assets\/)/.test(pathname)
+      !/^\/console\/((sign-in|callback)$|(api|session|assets|gateways)\/)/.test(pathname)
       ? pathname + search + hash
       : home
   }

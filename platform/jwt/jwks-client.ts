@@ -2,6 +2,7 @@ import { backOffMs } from '../back-off.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import type { Logger } from '../logger.ts'
 import type { Metrics } from '../metrics.ts'
+import { algorithms } from './algorithms.ts'
 import { discoverJwksUri } from './discovery.ts'
 import { type Fetched, fetchJson, type JsonFetcher } from './fetch-json.ts'
 import { importJwks, type VerificationKey } from './keys.ts'
@@ -25,6 +26,8 @@ export interface JwksClient {
   /** Resolves with the first keys; an issuer that is down is asked again until it answers. */
   readonly ready: Promise<void>
   status(): { ok: boolean; detail?: string }
+  /** Those in memory. `since`: when they were first there. */
+  all(): { kid: string; alg: string; kty: string; since: Date }[]
   /** Runs after every change of `generation`. */
   onKeysChanged(listener: () => void): void
   close(): Promise<void>
@@ -104,6 +107,7 @@ export const createJwksClient = (options: JwksClientOptions): JwksClient => {
   const staleGauge = options.metrics?.gauge('surrogate_jwks_stale', '1 while keys past their age are used', ['issuer'])
 
   let keys = new Map<string, VerificationKey>()
+  const firstSeen = new WeakMap<VerificationKey, Date>()
   let jwksUri = options.jwksUri
   let freshUntil = 0
   let usableUntil = 0
@@ -140,6 +144,7 @@ export const createJwksClient = (options: JwksClientOptions): JwksClient => {
     for (const kid of merged.keys.keys()) absent.delete(kid)
     for (const kid of absent) if (absent.size > maxUnknown) absent.delete(kid)
     keys = merged.keys
+    for (const key of keys.values()) if (!firstSeen.has(key)) firstSeen.set(key, now())
     freshUntil = now().getTime() + age
     usableUntil = freshUntil + maxStaleMs
     failures = 0
@@ -212,6 +217,13 @@ export const createJwksClient = (options: JwksClientOptions): JwksClient => {
       if (lastError === undefined) return { ok: true }
       return { ok: true, detail: `the keys of ${issuer} could not be renewed: ${lastError}` }
     },
+    all: () =>
+      [...keys.values()].map((one) => ({
+        kid: one.kid,
+        alg: one.alg,
+        kty: algorithms[one.alg]!.kty,
+        since: firstSeen.get(one)!,
+      })),
     onKeysChanged: (listener) => void listeners.push(listener),
     async close() {
       closed = true

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { Writable } from 'node:stream'
 import { createRemoteJWKSet, type JWTPayload, jwtVerify } from 'jose'
 import type { IssuerConfig } from '../../issuer/config.ts'
+import type { Gateway } from '../../issuer/console/gateways/gateways.ts'
 import { type RunningIssuer, startIssuer } from '../../issuer/main.ts'
 import type { Clock } from '../../platform/clock.ts'
 import { createDatabase, type Database } from '../../platform/database/database.ts'
@@ -82,6 +83,8 @@ export interface TestIssuerOptions {
   policies?: { current(): PolicySet }
   /** Where the built console is. */
   consoleFolder?: string
+  /** Gateways that the console asks, besides those of `config`. */
+  consoleGateways?: () => readonly Gateway[]
   now?: Clock
   events?: { wake(): void }
   /** How the instances reach the database, when something stands between. */
@@ -148,7 +151,7 @@ export const startTestIssuer = async (options: TestIssuerOptions = {}): Promise<
       health: createHealth(),
       ...(options.now ? { now: options.now } : {}),
       ...(options.policies ? { policies: options.policies } : {}),
-      ...(options.consoleFolder ? { console: { folder: options.consoleFolder } } : {}),
+      console: { folder: options.consoleFolder, gateways: options.consoleGateways ?? (() => []) },
     })
     running.push({ issuer, database })
   }

@@ -63,6 +63,7 @@ export const problems = {
   'console.signed_out': [401, 'Nobody is signed in to the console here.'],
   'console.cross_site': [403, 'Only the console itself may send this.'],
   'console.step_up_required': [401, 'This needs a fresh sign-in.'],
+  'console.gateway_unavailable': [502, 'The gateway does not answer as it should.'],
   'console.invitation_not_valid': [404, 'The link is unknown, was used, or has expired.'],
   'resource.resource_identifier_in_use': [422, 'This resource indicator is already in use.'],
   'resource.cannot_modify_management_api': [400, 'The Management API resource cannot be changed.'],

@@ -40,7 +40,7 @@ export const call = async <Id extends OperationId>(
 
 /** Calls what is the console's own: below `/console`, not of the Management API. */
 export const callConsole = async <Body>(
-  method: 'GET' | 'POST',
+  method: 'GET' | 'POST' | 'PUT',
   path: string,
   body?: unknown,
   signal?: AbortSignal,
