@@ -1,6 +1,5 @@
-import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import { type GatewayOfSession, gatewaysOfSession } from '../../api/gateways.ts'
+import { type SessionEnd, useSessionEnd } from '../../api/gateways.ts'
 import { useChange } from '../../api/queries.ts'
 import { Allowed } from '../../components/allowed.tsx'
 import { Button } from '../../components/button.tsx'
@@ -53,30 +52,16 @@ export const EndSession = ({ session }: { session: Session }) => {
   )
 }
 
-/** How long each gateway is asked whether it refuses, in ms. */
-const patience = 15_000
-
 const Effects = ({ id, pressedAt }: { id: string; pressedAt: number | undefined }) => {
-  const [openedAt] = useState(Date.now)
-  const [refusedAt, setRefusedAt] = useState<Readonly<Record<string, number>>>({})
-  const { data, error } = useQuery({
-    queryKey: ['gateways of session', id],
-    queryFn: async ({ signal }) => {
-      const { gateways } = await gatewaysOfSession(id, signal)
-      const now = Date.now()
-      const refusing = gateways.filter((one) => 'ended' in one && one.ended)
-      setRefusedAt((before) => ({ ...Object.fromEntries(refusing.map(({ gateway }) => [gateway, now])), ...before }))
-      return gateways
-    },
-    staleTime: 0,
-    refetchInterval: ({ state: { data: last } }) => {
-      const isDone = last?.every((one) => 'ended' in one && one.ended) ?? false
-      return isDone || Date.now() - (pressedAt ?? openedAt) > patience ? false : 250
-    },
-  })
+  const { data, error, dataUpdatedAt } = useSessionEnd(id)
+  const gateways = data?.gateways
+  const refusedAt = useFirstTimes(
+    gateways?.filter((one) => 'ended' in one && one.ended).map(({ gateway }) => gateway) ?? [],
+    dataUpdatedAt,
+  )
   if (error) return <ProblemNotice error={error} />
-  if (!data) return <p role="status">Asking the gateways…</p>
-  if (data.length === 0)
+  if (!gateways) return <p role="status">Asking the gateways…</p>
+  if (gateways.length === 0)
     return (
       <Notice>
         The console asks no gateways, so none can say that it refuses already. <code>CONSOLE_GATEWAYS</code> names them.
@@ -84,7 +69,7 @@ const Effects = ({ id, pressedAt }: { id: string; pressedAt: number | undefined 
     )
   return (
     <ul className={style.effects} aria-label="Gateways" aria-live="polite">
-      {data.map((one) => (
+      {gateways.map((one) => (
         <li key={one.gateway} data-state={stateOf(one)}>
           <span className={style.sign}>
             <Icon name={{ refuses: 'check', waits: 'more', away: 'warning' }[stateOf(one)] as 'check'} size={16} />
@@ -97,9 +82,17 @@ const Effects = ({ id, pressedAt }: { id: string; pressedAt: number | undefined 
   )
 }
 
-const stateOf = (one: GatewayOfSession) => ('ended' in one ? (one.ended ? 'refuses' : 'waits') : 'away')
+/** When each name was first among them. */
+const useFirstTimes = (names: readonly string[], at: number): Readonly<Record<string, number>> => {
+  const [times, setTimes] = useState<Readonly<Record<string, number>>>({})
+  const fresh = names.filter((name) => !(name in times))
+  if (fresh.length > 0) setTimes({ ...times, ...Object.fromEntries(fresh.map((name) => [name, at])) })
+  return times
+}
 
-const wordsOf = (one: GatewayOfSession, ms: number | undefined): string => {
+const stateOf = (one: SessionEnd) => ('ended' in one ? (one.ended ? 'refuses' : 'waits') : 'away')
+
+const wordsOf = (one: SessionEnd, ms: number | undefined): string => {
   if (!('ended' in one)) return `does not say whether it refuses. ${one.because}`
   if (!one.ended) return 'does not refuse yet.'
   return ms !== undefined && ms > 0

@@ -1,20 +1,39 @@
-import { useQuery } from '@tanstack/react-query'
-import { type Decision, decisionsOf } from '../../api/gateways.ts'
+import { useState } from 'react'
+import { useDecisionStream } from '../../api/gateway-stream.ts'
+import { type Decision, type Missing, useDecisions } from '../../api/gateways.ts'
 
-/** What gateways decided about the requests of a session, and which of them did not say. */
+/** What gateways decided about the requests of a session, and which of them do not say. */
 export interface RequestsOfSession {
   decisions: readonly Decision[]
+  /** There are more than are shown: the last ones are. */
   more: boolean
-  missing: readonly { gateway: string; because: string }[]
+  missing: readonly Missing[]
   error: unknown
 }
 
-/** `mayChange`: asked again and again while the page is looked at. */
-export const useRequests = (sid: string, mayChange: boolean): RequestsOfSession => {
-  const { data, error } = useQuery({
-    queryKey: ['decisions of session', sid],
-    queryFn: ({ signal }) => decisionsOf({ sid, limit: 1_000 }, signal),
-    refetchInterval: mayChange && 2_000,
-  })
-  return { decisions: data?.decisions ?? [], more: data?.more ?? false, missing: data?.missing ?? [], error }
+const mostShown = 1_000
+/** The stream begins before the list ends, so that there is no hole between them. In ms. */
+const overlap = 10_000
+
+/** Those that gateways keep, and with `isLive` each further one as it is made. */
+export const useRequests = (sid: string, isLive: boolean): RequestsOfSession => {
+  const { data, error } = useDecisions({ sid, limit: mostShown })
+  const [since] = useState(() => new Date(Date.now() - overlap).toISOString())
+  const [live, setLive] = useState<readonly Decision[]>([])
+  const stream = useDecisionStream(
+    { sid },
+    { when: isLive, since, onDecisions: (batch) => setLive((before) => [...before, ...batch].slice(-mostShown)) },
+  )
+  const all = new Map([...(data?.decisions ?? []), ...live].map((one) => [`${one.gateway} ${one.decision_id}`, one]))
+  return {
+    decisions: [...all.values()],
+    more: data?.more ?? false,
+    missing: isLive && stream.state === 'open' ? missingOf(stream.gateways) : (data?.missing ?? []),
+    error,
+  }
 }
+
+const missingOf = (gateways: ReturnType<typeof useDecisionStream>['gateways']): Missing[] =>
+  Object.entries(gateways).flatMap(([gateway, { state, because = '' }]) =>
+    state === 'answers' ? [] : [{ gateway, because }],
+  )
