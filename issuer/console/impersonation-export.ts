@@ -62,7 +62,7 @@ export const createImpersonationExport =
       missingGateways: decided.missing,
     }
     const requests = decided.decisions.map(({ gateway, ...decision }) => ({
-      ...{ kind: 'request', at: Date.parse(decision.timestamp), gateway, decision },
+      ...{ kind: 'request', at: beginOf(decision), gateway, decision },
     }))
     const happened = [...timeline.entries, ...requests].toSorted((one, other) => one.at - other.at)
     await insertLog(database.query, {
@@ -74,3 +74,7 @@ export const createImpersonationExport =
     })
     return signedLines([head, ...happened], { id, at }, { keys, issuer })
   }
+
+/** A record is made when the request ends. */
+const beginOf = ({ timestamp, duration }: { timestamp: string; duration?: unknown }): number =>
+  Math.floor(Date.parse(timestamp) - (typeof duration === 'number' ? duration : 0))

@@ -126,8 +126,9 @@ export const readTimeline = async (query: Query, sessionId: string, limit: numbe
     exchangedEntry(row, history),
     ...through.map(openedEntry),
     ...changes.slice(0, limit).map(changedEntry),
-    ...events.map((event) => eventEntry(event, deliveries.get(event.id) ?? [])),
     ...endEntries(row, now),
+    // Behind what they tell, which has the same time.
+    ...events.map((event) => eventEntry(event, deliveries.get(event.id) ?? [])),
   ].toSorted((one, other) => one.at - other.at)
   const names = await findNames(query, [...new Set(entries.flatMap(idsOf).concat(idsOfSession(row)))])
   return { session: toSession(row), names, entries, more: changes.length > limit }

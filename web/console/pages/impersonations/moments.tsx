@@ -31,7 +31,8 @@ export const momentsOf = (entries: readonly Entry[], decisions: readonly Decisio
     ...entries.map((entry, index) => ({ key: `${entry.kind} ${index}`, at: entry.at, ...wordsOf(entry, nameOf) })),
     ...decisions.map((decision) => ({
       key: `${decision.gateway} ${decision.decision_id}`,
-      at: Date.parse(decision.timestamp),
+      // When it began: what came of it stands behind it. The record is made when the request ends.
+      at: Math.floor(Date.parse(decision.timestamp) - decision.duration),
       ...wordsOfRequest(decision),
     })),
   ].toSorted((one, other) => one.at - other.at)
