@@ -21,8 +21,8 @@ export const createQueryClient = () =>
 interface ReadOptions<Id extends OperationId> {
   /** False: not yet. */
   when?: boolean | undefined
-  /** While something is under way it is read again after so many ms. */
-  every?: ((answer: Calls[Id]['answer']) => number | false) | undefined
+  /** How often it is read again while the page is looked at, in ms; false: no more. */
+  everyMs?: number | ((last: Calls[Id]['answer'] | undefined) => number | false) | undefined
 }
 
 /**
@@ -32,14 +32,15 @@ interface ReadOptions<Id extends OperationId> {
 export const useRead = <Id extends OperationId>(
   id: Id,
   input: Input<Id> = {},
-  { when = true, every }: ReadOptions<Id> = {},
+  { when = true, everyMs = 0 }: ReadOptions<Id> = {},
 ) => {
   const refusal = useRefusal(id)
   const query = useQuery({
     queryKey: [id, input],
     queryFn: ({ signal }): Promise<Answer<Calls[Id]['answer']>> => call(id, input, { signal }),
     enabled: when && refusal === undefined,
-    refetchInterval: ({ state: { data } }) => (data && every?.(data.body)) ?? false,
+    refetchInterval: ({ state: { data } }) =>
+      typeof everyMs === 'function' ? everyMs(data?.body) : everyMs > 0 && everyMs,
     placeholderData: keepPreviousData,
   })
   return refusal === undefined ? query : { ...query, error: notAllowed(refusal) }

@@ -32,7 +32,7 @@ export interface EntityTableProps<Id extends OperationId> {
   link?(row: RowOf<Id>): string
   filters?: readonly Filter[]
   /** While something in the rows is under way they are read again after so many ms. */
-  every?(rows: Calls[Id]['answer']): number | false
+  everyMs?(rows: Calls[Id]['answer'] | undefined): number | false
   /** Instead of the table when there is nothing at all. */
   empty: ReactNode
 }
@@ -41,12 +41,12 @@ const pageSize = 20
 
 /** A list as the server pages it; page and filters are in the address, so that it can be sent to somebody. */
 export const EntityTable = <Id extends OperationId>(props: EntityTableProps<Id>) => {
-  const { title, operation, params, query, columns, link, filters = [], every, empty } = props
+  const { title, operation, params, query, columns, link, filters = [], everyMs, empty } = props
   const [search, setSearch] = useSearchParams()
   const page = Math.max(1, Number(search.get('page')) || 1)
   const asked = queryOf(filters, search)
   const input = { params, query: { ...query, ...asked, page, page_size: pageSize } } as Input<Id>
-  const { data, error, isPlaceholderData } = useRead(operation, input, { every })
+  const { data, error, isPlaceholderData } = useRead(operation, input, { everyMs })
   const body = useRef<HTMLTableSectionElement>(null)
   const rows = data?.body as readonly RowOf<Id>[] | undefined
   const total = data?.total ?? rows?.length ?? 0

@@ -107,7 +107,7 @@ const Before = ({ hookId: id }: { hookId: string }) => {
         title="Sent again before"
         operation="listHookReplays"
         params={{ id }}
-        every={(rows) => rows.some(({ state }) => state === 'running') && lookAgainMs}
+        everyMs={(rows) => (rows?.some(({ state }) => state === 'running') ? lookAgainMs : false)}
         columns={[
           { title: 'What', cell: ({ filter }) => wordsOf(filter) },
           {
