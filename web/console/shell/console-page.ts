@@ -1,4 +1,4 @@
-import type { ComponentType } from 'react'
+import type { ComponentType, ReactNode } from 'react'
 import type { OperationId } from '../api/operations.ts'
 import type { PageProps } from '../components/page.tsx'
 import type { IconName } from '../design/icon.tsx'
@@ -16,7 +16,8 @@ export interface ConsolePage {
   operation?: OperationId
   /** Other words under which people look for it. */
   words?: string
-  Page: ComponentType<PageProps>
+  /** `meanwhile`: what stands there until it is fetched. */
+  Page: ComponentType<PageProps & { meanwhile?: ReactNode }>
 }
 
 export const groups = ['', 'People', 'APIs', 'Webhooks', 'Service'] as const
