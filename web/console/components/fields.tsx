@@ -114,7 +114,16 @@ const FieldRow = ({ field, value, issues, onChange }: FieldRowProps) => {
     picture: () => <PictureControl common={common} label={label} value={text} onChange={onChange} />,
     code: () => (
       <Suspense fallback={<Loading lines={8} />}>
-        <CodeEditor {...{ label, value: text, isReadOnly: isRefused, suggest: field.suggest, onChange }} />
+        <CodeEditor
+          {...{
+            label,
+            value: text,
+            isReadOnly: isRefused || field.isFixed === true,
+            suggest: field.suggest,
+            language: field.language,
+            onChange,
+          }}
+        />
       </Suspense>
     ),
     pairs: () => (
