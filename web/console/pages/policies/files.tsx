@@ -167,8 +167,8 @@ const Changes = ({
       title="What you have written"
       lead={
         isEmpty
-          ? 'Nothing yet: the tests run on the files as they are.'
-          : `${changes.length === 1 ? 'One file' : `${changes.length} files`}: ${changes.map(({ path }) => path).join(', ')}. Kept in this tab.`
+          ? 'Nothing yet. The files as they are can be tried: compiled, tested, and compared by the last 1 000 decisions.'
+          : `${changes.length === 1 ? 'One file' : `${changes.length} files`}: ${changes.map(({ path }) => path).join(', ')}. Kept in this tab, and compared with the rules in force by the last 1 000 decisions.`
       }
     >
       {outdated.length > 0 && (
@@ -179,7 +179,7 @@ const Changes = ({
       <div className={style.actions}>
         <Allowed operation={evaluating}>
           <Button kind="main" icon="check" isPending={attempt.isPending} isDisabled={!policies.canTry} onPress={run}>
-            Compile, test, and compare with the last 1 000 decisions
+            Compile, test, compare
           </Button>
         </Allowed>
         <Allowed operation={editing}>
