@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { startTestGateway } from './gateway.ts'
 import { inspectionAudience, inspectionClient } from './inspection.ts'
+import type { TokenIssuer } from './token-issuer.ts'
 
 /** The head of a file of rules with an entrypoint that gateways ask. */
 export const ruleHeader = 'package surrogate.gateway\n\n# METADATA\n# entrypoint: true\n'
@@ -18,7 +19,7 @@ export const startPolicyFolder = async (
   config: Omit<NonNullable<Parameters<typeof startTestGateway>[0]>, 'config' | 'policies'> & {
     inspection?: object
     policies?: object
-    members?: Record<string, unknown>
+    members?: Record<string, unknown> | ((parts: { issuer: TokenIssuer }) => Record<string, unknown>)
   } = {},
 ) => {
   const { inspection, policies, members, ...options } = config
@@ -30,10 +31,10 @@ export const startPolicyFolder = async (
   for (const [name, text] of Object.entries(files)) await write(name, text)
   const gateway = await startTestGateway({
     ...options,
-    config: () => ({
+    config: (parts) => ({
       inspection: { port: 0, audience: inspectionAudience, ...inspection },
       policies: { path: folder, ...policies },
-      ...members,
+      ...(typeof members === 'function' ? members(parts) : members),
     }),
   })
   const client = inspectionClient(() => gateway.inspectionUrl!, gateway.issuer)
