@@ -1,5 +1,5 @@
 import { problem } from './errors/problems.ts'
-import type { Caller, ManagementAccess, Operation } from './route.ts'
+import type { Caller, CallingPerson, ManagementAccess, Operation } from './route.ts'
 
 /**
  * The permissions of the Management API resource and what each allows. A route names the one that fits it (`scope`);
@@ -56,7 +56,7 @@ export const authorize = (route: Protected, caller: Caller): void => {
 export const freshProofSeconds = 300
 
 /** Throws 401 `console.step_up_required` when a person proved too long ago who they are (RFC 9470). */
-export const requireFreshProof = ({ person }: Caller): void => {
+export const requireFreshProof = ({ person }: { person?: Pick<CallingPerson, 'isFresh'> | undefined }): void => {
   if (!person || person.isFresh) return
   throw problem('console.step_up_required', {
     detail: `This needs a sign-in within the last ${freshProofSeconds / 60} minutes.`,

@@ -153,7 +153,8 @@ export const refusalOf = ({ status, body }: GatewayAnswer): GatewayTrouble => {
   const code = codeOf(body)
   const answered = `It answers ${status}${code === undefined ? '' : ` ${code}`}`
   const state = status >= 500 ? 'away' : 'refuses'
-  return new GatewayTrouble(state, reasons[status] === undefined ? `${answered}.` : `${answered}: ${reasons[status]}`)
+  const reason = reasons[status]
+  return new GatewayTrouble(state, reason === undefined ? `${answered}.` : `${answered}: ${reason}`, { status })
 }
 
 const reasons: Record<number, string> = {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { problem } from '../../base/errors/problems.ts'
+import { createSemaphore } from '../../../platform/semaphore.ts'
+import { overloaded, problem } from '../../base/errors/problems.ts'
 import { type GatewayClient, type Question, refusalOf, troubleOf } from './client.ts'
 import { type Gateway, type GatewayState, GatewayTrouble } from './gateways.ts'
 import type { Asker, TokenFor } from './tokens.ts'
@@ -45,6 +46,10 @@ export interface ListedDecisions {
 
 /** What pages wait for. In ms: a gateway that takes longer is told as missing. */
 const timeoutMs = 5_000
+/** Of an account of a decision, for which rules are compiled. In ms. */
+const whyTimeoutMs = 20_000
+/** Lists that are made at a time: what gateways answered is held until then. Others wait, and beyond those they are refused. */
+const listing = { permits: 8, maxWaiting: 64, full: overloaded }
 /** Of a list, in characters. */
 const mostListed = 8_388_608
 
@@ -57,12 +62,15 @@ const anObject = z.record(z.string(), z.unknown())
 type Outcome<Answer> = { gateway: string; answer: Answer } | { gateway: string; trouble: GatewayTrouble }
 
 export const createFanOut = ({ client, tokenFor }: { client: GatewayClient; tokenFor: TokenFor }): FanOut => {
+  const inTurn = createSemaphore(listing)
+
   const askOne = async <Answer>(
     gateway: Gateway,
-    question: Omit<Question, 'token'> & { token: string },
+    question: Question,
     schema: z.ZodType<Answer>,
+    patienceMs = timeoutMs,
   ): Promise<Answer> => {
-    const answer = await client.ask(gateway, question, timeoutMs)
+    const answer = await client.ask(gateway, question, patienceMs)
     if (answer.status !== 200) throw refusalOf(answer)
     try {
       return schema.parse(JSON.parse(answer.body.toString()))
@@ -98,40 +106,37 @@ export const createFanOut = ({ client, tokenFor }: { client: GatewayClient; toke
       )
     },
 
-    async list(gateways, asker, { limit, ...filter }) {
-      const query = { ...filter, limit: String(limit) }
-      const outcomes = await askAll(gateways, asker, { path: ['decisions'], query }, listed)
-      const found = outcomes
-        .flatMap((one) =>
-          'answer' in one ? one.answer.decisions.map((each) => ({ ...each, gateway: one.gateway })) : [],
-        )
-        .toSorted((one, other) => Date.parse(other.timestamp) - Date.parse(one.timestamp))
-      let size = 0
-      const decisions = found.slice(0, limit).filter((each) => {
-        size += JSON.stringify(each).length
-        return size <= mostListed
-      })
-      const more = decisions.length < found.length || outcomes.some((one) => 'answer' in one && one.answer.more)
-      return { decisions, more, missing: missingOf(outcomes) }
-    },
+    list: (gateways, asker, { limit, ...filter }) =>
+      inTurn(async () => {
+        const query = { ...filter, limit: String(limit) }
+        const outcomes = await askAll(gateways, asker, { path: ['decisions'], query }, listed)
+        const found = outcomes
+          .flatMap((one) =>
+            'answer' in one ? one.answer.decisions.map((each) => ({ ...each, gateway: one.gateway })) : [],
+          )
+          .toSorted((one, other) => Date.parse(other.timestamp) - Date.parse(one.timestamp))
+        let size = 0
+        const decisions = found.slice(0, limit).filter((each) => {
+          size += JSON.stringify(each).length
+          return size <= mostListed
+        })
+        const more = decisions.length < found.length || outcomes.some((one) => 'answer' in one && one.answer.more)
+        return { decisions, more, missing: missingOf(outcomes) }
+      }),
 
     async find(gateways, asker, path) {
       const done = new AbortController()
       const missing: Missing[] = []
+      const patienceMs = path.at(-1) === 'why' ? whyTimeoutMs : timeoutMs
       const asked = gateways.map(async (gateway) => {
         const question = { path, token: tokenFor(asker, gateway.audience), signal: done.signal }
-        const answer = await client.ask(gateway, question, timeoutMs).catch((error: unknown) => troubleOf(error))
-        if (answer instanceof GatewayTrouble) {
-          missing.push({ gateway: gateway.name, because: answer.message })
-          throw answer
+        try {
+          return { ...(await askOne(gateway, question, anObject, patienceMs)), gateway: gateway.name }
+        } catch (error) {
+          const trouble = troubleOf(error)
+          if (trouble.status !== 404) missing.push({ gateway: gateway.name, because: trouble.message })
+          throw trouble
         }
-        if (answer.status === 200) {
-          const body = anObject.safeParse(JSON.parse(answer.body.toString()))
-          if (body.success) return { ...body.data, gateway: gateway.name }
-        }
-        const refusal = refusalOf(answer)
-        if (answer.status !== 404) missing.push({ gateway: gateway.name, because: refusal.message })
-        throw refusal
       })
       try {
         // The first that has it: nobody waits for one that is away.

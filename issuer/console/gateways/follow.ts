@@ -23,7 +23,7 @@ export const followGateway = async (options: {
   filter: Readonly<Record<string, string | undefined>>
   /** RFC 3339 */
   since: string | undefined
-  token(): string
+  token(options: { isNew: boolean }): string
   told: Told
   now(): Date
   signal: AbortSignal
@@ -32,6 +32,8 @@ export const followGateway = async (options: {
   const position = createPosition(options.since)
   const startedAt = now()
   let shown: string | undefined
+  /** The gateway took the last one no longer. */
+  let needsToken = false
 
   const show = async (state: GatewayState, because?: string) => {
     if (`${state} ${because}` === shown) return
@@ -43,7 +45,9 @@ export const followGateway = async (options: {
   const read = async () => {
     const query = { ...filter, since: position.since() }
     const path = ['decisions', 'stream']
-    const { body, openedAt } = await client.stream(gateway, { path, query, token: token(), signal })
+    const bearer = token({ isNew: needsToken })
+    needsToken = false
+    const { body, openedAt } = await client.stream(gateway, { path, query, token: bearer, signal })
     position.begin(openedAt ?? now(), openedAt !== undefined)
     await show('answers')
     for await (const { name, data } of readEvents(body)) {
@@ -58,6 +62,7 @@ export const followGateway = async (options: {
     const began = performance.now()
     try {
       const because = await read()
+      needsToken = because !== 'closing'
       // A token that expires is no trouble: the next one goes on.
       if (because === 'closing') throw new GatewayTrouble('away', 'It is stopping.')
       if (because !== 'expired') throw new GatewayTrouble('refuses', 'It does not take the token any more.')

@@ -109,8 +109,6 @@ export const createGatewaysEndpoint = (dependencies: GatewaysDependencies): Gate
   const stream = async (response: ServerResponse, { session, peek }: GatewaysCaller, query: URLSearchParams) => {
     const { gateway, since, ...rest } = parseInput(streamQuery, Object.fromEntries(query))
     const gateways = named(gateway)
-    // Whoever may not ask learns so before anything is answered.
-    tokenFor(session, dependencies.audience)
     await streams.open(response, { gateways, filter: rest, since, session, peek })
   }
 
@@ -118,6 +116,8 @@ export const createGatewaysEndpoint = (dependencies: GatewaysDependencies): Gate
     const asked = readPath(request)
     const { segments, query } = asked
     const { session } = caller
+    // Whoever may not ask learns so, and no more.
+    tokenFor(session, dependencies.audience)
     const [first, second, third] = segments
     if (first !== undefined && first !== 'decisions' && first !== 'sessions')
       return pass(request, response, caller, asked)
@@ -129,10 +129,8 @@ export const createGatewaysEndpoint = (dependencies: GatewaysDependencies): Gate
     if (first === 'decisions' && second === 'stream' && segments.length === 2) return stream(response, caller, query)
     parseInput(nothing, Object.fromEntries(query))
     const all = named(undefined)
-    if (first === undefined) {
-      tokenFor(session, dependencies.audience)
+    if (first === undefined)
       return sendJson(response, { gateways: await states(all, session), audience: dependencies.audience })
-    }
     if (first === 'sessions' && second !== undefined && segments.length === 2)
       return sendJson(response, { gateways: await sessions(all, session, second) })
     if (
@@ -166,7 +164,7 @@ const readPath = ({ url = '' }: IncomingMessage): Asked => {
 const noSuchGateway = () => problem('guard.not_found', { detail: 'The console asks no gateway of this name.' })
 
 /** As the Management API holds it. */
-const requireFresh = ({ user, scopes, authTime }: ConsoleSession, now: Date): void => {
+const requireFresh = ({ authTime }: ConsoleSession, now: Date): void => {
   const isFresh = now.getTime() / 1_000 - authTime <= freshProofSeconds
-  requireFreshProof({ subject: user.id, clientId: undefined, scopes: new Set(scopes), person: { isFresh } } as never)
+  requireFreshProof({ person: { isFresh } })
 }

@@ -12,9 +12,12 @@ export type GatewayState = 'answers' | 'away' | 'refuses'
 export class GatewayTrouble extends Error {
   override readonly name = 'GatewayTrouble'
   readonly state: Exclude<GatewayState, 'answers'>
+  /** Of its answer, where there was one. */
+  readonly status: number | undefined
 
-  constructor(state: GatewayTrouble['state'], because: string, options?: ErrorOptions) {
+  constructor(state: GatewayTrouble['state'], because: string, options: ErrorOptions & { status?: number } = {}) {
     super(because, options)
     this.state = state
+    this.status = options.status
   }
 }

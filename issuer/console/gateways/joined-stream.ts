@@ -67,7 +67,7 @@ export const createJoinedStreams = (parts: {
       const { name } = gateway
       return followGateway({
         ...{ gateway, client, filter, since, now, signal: over.signal },
-        token: () => tokenFor(session, gateway.audience),
+        token: (options) => tokenFor(session, gateway.audience, options),
         told: {
           decision: (record) => event('decision', { gateway: name, ...record }),
           lost: (lost) => event('lost', { gateway: name, lost }),

@@ -8,10 +8,10 @@ import type { ConsoleSession } from '../session-store.ts'
 export type Asker = Pick<ConsoleSession, 'user' | 'authorizationId' | 'scopes' | 'revokedUntil'>
 
 /**
- * An access token for gateways with this audience. It ends with the session, since gateways follow what is revoked.
+ * An access token for gateways with this audience; `isNew`: not one that was used before. It ends with the session, since gateways follow what is revoked.
  * Throws 403 `auth.forbidden` for whom no permission lets ask gateways.
  */
-export type TokenFor = (asker: Asker, audience: string) => string
+export type TokenFor = (asker: Asker, audience: string, options?: { isNew?: boolean }) => string
 
 /** Seconds. */
 const lifetime = 300
@@ -34,7 +34,7 @@ const scopeOf = (scopes: readonly string[]): string =>
 
 export const createTokenFor = ({ mint, now }: { mint: MintAccessToken; now(): Date }): TokenFor => {
   const kept = new Map<string, { token: string; iat: number; exp: number }>()
-  return ({ user, authorizationId, scopes, revokedUntil }, aud) => {
+  return ({ user, authorizationId, scopes, revokedUntil }, aud, { isNew = false } = {}) => {
     const scope = scopeOf(scopes)
     if (scope === '') {
       throw problem('auth.forbidden', {
@@ -46,7 +46,7 @@ export const createTokenFor = ({ mint, now }: { mint: MintAccessToken; now(): Da
     const key = JSON.stringify([authorizationId, scope, aud])
     const known = kept.get(key)
     const isRevoked = known && revokedUntil !== null && known.iat <= revokedUntil
-    if (known && !isRevoked && known.exp - leeway > time.getTime() / 1_000) return known.token
+    if (known && !isNew && !isRevoked && known.exp - leeway > time.getTime() / 1_000) return known.token
     const iat = Math.floor(issueTime(time, revokedUntil).getTime() / 1_000)
     const exp = iat + lifetime
     const jti = newTokenId()

@@ -161,3 +161,67 @@ test('when the gateway stops, streams are told and end', async () => {
   await stream.ended
   expect(stream.events).toEqual([{ event: 'end', data: { because: 'closing' } }])
 })
+
+test('a reader who comes back with since misses nothing and is told what is no longer kept', async () => {
+  const { gateway, client } = await start({
+    config: () => ({ inspection: { port: 0, audience: inspectionAudience, keep: '1MB' } }),
+  })
+  const before = new Date().toISOString()
+  const id = async (path: string) => {
+    const answer = await gateway.call(path)
+    await answer.text()
+    return answer.headers.get('x-request-id')!
+  }
+  const kept = [await id('/orders/1'), await id('/orders/2')]
+  await expect.poll(async () => (await client.get('decisions')).decisions).toHaveLength(2)
+  const stream = await client.stream(`/decisions/stream?since=${before}`)
+  const ids = () => stream.events.map(({ data }) => data['decision_id'])
+  kept.push(await id('/orders/3'))
+  await expect.poll(ids).toEqual(kept)
+  stream.close()
+
+  const after = await client.stream(`/decisions/stream?since=${new Date(Date.now() + 60_000).toISOString()}`)
+  kept.push(await id('/orders/4'))
+  await expect.poll(() => after.events.map(({ data }) => data['decision_id'])).toEqual(kept.slice(-1))
+  after.close()
+  expect((await client.call('/decisions/stream?since=yesterday')).status).toBe(400)
+
+  // More than is kept: the oldest are gone.
+  const long = 'x'.repeat(6_000)
+  for (let sent = 0; sent < 120; sent += 20)
+    await Promise.all(Array.from({ length: 20 }, async () => (await fetch(`${gateway.url}/public/${long}`)).text()))
+  const late = await client.stream(`/decisions/stream?since=${before}`)
+  await expect.poll(() => late.events.length).toBeGreaterThan(20)
+  expect(late.events[0]).toEqual({ event: 'lost', data: { lost: expect.any(Number) } })
+  expect(late.events.slice(1).every(({ event }) => event === 'decision')).toBe(true)
+  late.close()
+})
+
+test('what was kept is handed to a slow reader as it reads, and nothing of it is lost', async () => {
+  const { gateway, client } = await start()
+  const since = new Date().toISOString()
+  const long = 'x'.repeat(6_000)
+  const total = 300
+  for (let sent = 0; sent < total; sent += 50)
+    await Promise.all(Array.from({ length: 50 }, async () => (await fetch(`${gateway.url}/public/${long}`)).text()))
+  const { hostname, port } = new URL(gateway.inspectionUrl!)
+  const socket = connect(Number(port), hostname)
+  onTestFinished(() => void socket.destroy())
+  const head = `Host: gateway\r\nAuthorization: Bearer ${await client.token()}\r\n\r\n`
+  socket.write(`GET /decisions/stream?since=${since} HTTP/1.1\r\n${head}`)
+  let received = ''
+  await new Promise<void>((resolve) =>
+    socket.once('data', (chunk) => {
+      received += chunk
+      resolve(void socket.pause())
+    }),
+  )
+  // It is made while the others wait for the reader.
+  await (await fetch(`${gateway.url}/public/last`)).text()
+  socket.on('data', (chunk) => {
+    received += chunk
+  })
+  socket.resume()
+  await expect.poll(() => received.split('event: decision\n').length - 1).toBe(total + 1)
+  expect(received).not.toContain('event: lost')
+})

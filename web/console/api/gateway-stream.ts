@@ -63,7 +63,7 @@ export const useDecisionStream = (
         timer ??= window.setTimeout(flush, batchMs)
       } else if (name === 'gateway') {
         const { gateway, ...state } = data as { gateway: string; state: GatewayState; because?: string }
-        position.state(gateway, state.state)
+        position.gateway(gateway, state.state === 'answers')
         setShown((now) => ({ ...now, gateways: { ...now.gateways, [gateway]: state } }))
       } else if (name === 'lost') {
         const { lost } = data as { lost: number }

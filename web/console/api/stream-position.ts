@@ -1,10 +1,9 @@
-import type { GatewayState } from './gateways.ts'
-
 /** Where a stream of all gateways is: from when on it has to be asked for anew, and what of that is known. */
 export interface StreamPosition {
   /** False for a decision that has come before. */
   take(decision: { gateway: string; decision_id: string; timestamp: string }): boolean
-  state(gateway: string, state: GatewayState): void
+  /** Of each gateway at the start and at each change. */
+  gateway(name: string, answers: boolean): void
   /** It is open, by the clock of the server: from the first time on nothing may be missing. */
   begin(at: Date): void
   /** RFC 3339. Undefined: it is to begin now. */
@@ -43,9 +42,9 @@ export const createStreamPosition = (since: string | undefined): StreamPosition 
       hasTaken = true
       return true
     },
-    state(gateway, state) {
-      if (state === 'answers') away.delete(gateway)
-      else if (!away.has(gateway) && newest !== undefined) away.set(gateway, newest)
+    gateway(name, answers) {
+      if (answers) away.delete(name)
+      else if (!away.has(name) && newest !== undefined) away.set(name, newest)
     },
     begin(at) {
       opened = { at: at.getTime(), clock: performance.now() }
