@@ -49,7 +49,37 @@ export const startConsoleInChromium = async (options: TestIssuerOptions = {}): P
   const browser = await startChromium()
   const { baseUrl } = home.issuer
 
-  const open = async (options: BrowserContextOptions = {}): Promise<ConsoleVisit> => {
+  const open = visitsOf(browser, baseUrl)
+
+  return {
+    home,
+    browser,
+    open,
+    async signIn(path, { roles, person, ...options } = {}) {
+      const visit = await open(options)
+      await visit.goTo(path)
+      await signInOn(visit.page, person ?? (await home.createMember(...(roles ?? ['owner' as const]))))
+      await visit.page.waitForURL(`${baseUrl}/console${path}`)
+      return visit
+    },
+    async close() {
+      await browser.close()
+      await home.close()
+    },
+  }
+}
+
+/** On the sign-in page that the console leads to. */
+export const signInOn = async (page: Page, person: Person): Promise<void> => {
+  await page.locator('[name=identifier]').fill(person.username)
+  await page.locator('[name=password]').fill(person.password)
+  await page.keyboard.press('Enter')
+}
+
+/** Browsers of their own at the console of this origin, watched. */
+export const visitsOf =
+  (browser: Browser, baseUrl: string) =>
+  async (options: BrowserContextOptions = {}): Promise<ConsoleVisit> => {
     const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, ...options })
     await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: baseUrl })
     const page = await context.newPage()
@@ -82,28 +112,3 @@ export const startConsoleInChromium = async (options: TestIssuerOptions = {}): P
       },
     }
   }
-
-  return {
-    home,
-    browser,
-    open,
-    async signIn(path, { roles, person, ...options } = {}) {
-      const visit = await open(options)
-      await visit.goTo(path)
-      await signInOn(visit.page, person ?? (await home.createMember(...(roles ?? ['owner' as const]))))
-      await visit.page.waitForURL(`${baseUrl}/console${path}`)
-      return visit
-    },
-    async close() {
-      await browser.close()
-      await home.close()
-    },
-  }
-}
-
-/** On the sign-in page that the console leads to. */
-export const signInOn = async (page: Page, person: Person): Promise<void> => {
-  await page.locator('[name=identifier]').fill(person.username)
-  await page.locator('[name=password]').fill(person.password)
-  await page.keyboard.press('Enter')
-}

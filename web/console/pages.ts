@@ -89,6 +89,27 @@ export const pages: readonly ConsolePage[] = [
     Page: page(() => import('./pages/organization-template/template.tsx')),
   },
   {
+    ...{ path: '/impersonations', title: 'Impersonation', group: 'People', icon: 'mask', key: 'f' },
+    ...{ operation: 'listImpersonations', words: 'support acting for sessions approvals subject tokens export' },
+    Page: page(() => import('./pages/impersonations/impersonations.tsx')),
+  },
+  {
+    ...{ path: '/impersonations/new', title: 'Act for a user', operation: 'createSubjectToken' },
+    Page: page(() => import('./pages/impersonations/act.tsx')),
+  },
+  {
+    ...{ path: '/impersonations/requests', title: 'Requests to customers', operation: 'listImpersonationRequests' },
+    Page: page(() => import('./pages/impersonations/requests.tsx')),
+  },
+  {
+    ...{ path: '/impersonations/requests/:id', title: 'Request to a customer', operation: 'getImpersonationRequest' },
+    Page: page(() => import('./pages/impersonations/request.tsx')),
+  },
+  {
+    ...{ path: '/impersonations/:id', title: 'Session of impersonation', operation: 'getImpersonationTimeline' },
+    Page: page(() => import('./pages/impersonations/impersonation.tsx')),
+  },
+  {
     ...{ path: '/applications', title: 'Applications', group: 'APIs', icon: 'application', key: 'a' },
     ...{ operation: 'listApplications', words: 'clients redirect uris secrets guide' },
     Page: page(() => import('./pages/applications/applications.tsx')),
