@@ -1,9 +1,10 @@
-import { type ComponentType, lazy } from 'react'
+import type { ComponentType } from 'react'
 import { inspecting } from './api/inspecting.ts'
+import { fetched } from './components/fetched.ts'
 import type { ConsolePage, PageProps } from './shell/console-page.ts'
 
 /** Each page is fetched when it is first opened. */
-const page = (load: () => Promise<{ default: ComponentType<PageProps> }>) => lazy(load)
+const page = (load: () => Promise<{ default: ComponentType<PageProps> }>) => fetched(load)
 
 /** What the console is, page by page; a new page is a row. */
 export const pages: readonly ConsolePage[] = [
