@@ -94,6 +94,8 @@ export const visitsOf =
         await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
         // Colours are those of the theme when nothing moves any more.
         await page.evaluate('Promise.allSettled(document.getAnimations().map(({ finished }) => finished))')
+        // And of everything when they have been painted: until then Chromium may tell old ones of what stands deep.
+        await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
         expect(await accessibilityProblems(page), `${page.url()} ${colorScheme}`).toEqual([])
       }
       expect(wrong).toEqual([])

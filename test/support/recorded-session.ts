@@ -41,7 +41,14 @@ export interface RecordedPlace {
 }
 
 /** `together`: `surrogate start`, with one gateway; else an issuer, a relay and two gateways. */
-export const startRecordedPlace = async ({ together }: { together: boolean }): Promise<RecordedPlace> => {
+export const startRecordedPlace = async ({
+  together,
+  policies = { path: shippedPolicies },
+}: {
+  together: boolean
+  /** Of the gateways. */
+  policies?: { path: string; shadow?: string }
+}): Promise<RecordedPlace> => {
   const test = await createTestDatabase()
   const folder = await mkdtemp(join(tmpdir(), 'surrogate-recorded-'))
   const upstream = await startUpstream()
@@ -79,7 +86,7 @@ export const startRecordedPlace = async ({ together }: { together: boolean }): P
       listen: { port: 0 },
       ...(adminPort !== undefined && { admin: { port: adminPort } }),
       inspection: { port: inspectionPort, audience },
-      policies: { path: shippedPolicies },
+      policies,
       issuers: [
         { issuer: `${baseUrl}/oidc`, client: { ...testClient }, clockSkew: '5s', revocations: { mode: 'feed' } },
       ],
