@@ -1,3 +1,6 @@
+import { createHash } from 'node:crypto'
+import { styles } from '../pages/styles.ts'
+
 /** Everything comes from here, nothing is inline, and no script makes markup of text. */
 const shellPolicy = [
   "default-src 'none'",
@@ -52,8 +55,13 @@ export const previewHeaders = (styles: string): Readonly<Record<string, string>>
   'X-Frame-Options': 'SAMEORIGIN',
 })
 
-/** With pages that need nothing. */
+const noticeStyles = createHash('sha256').update(styles).digest('base64')
+
+/** With pages that need nothing but the styles in them. */
 export const noticeHeaders: Readonly<Record<string, string>> = {
-  'Content-Security-Policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'Content-Security-Policy': [
+    ...["default-src 'none'", `style-src 'sha256-${noticeStyles}'`],
+    ...["base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"],
+  ].join('; '),
   'X-Frame-Options': 'DENY',
 }

@@ -48,7 +48,7 @@ describe.skipIf(!chromium)('pages of the console, in Chromium', () => {
     await button.click()
     await page.getByRole('menuitem', { name: 'Sign out' }).click()
     await page.getByText('You are signed out').waitFor()
-    await visit.context.close()
+    await visit.end()
   })
 
   test('the palette says that nothing was found only when it has looked', async () => {
