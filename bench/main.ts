@@ -3,6 +3,7 @@ import { cpus } from 'node:os'
 import { programArguments } from '../test/support/program-arguments.ts'
 import { broker } from './comparisons/broker.ts'
 import { claims } from './comparisons/claims.ts'
+import { adminConsole } from './comparisons/console.ts'
 import { eventCost } from './comparisons/event-cost.ts'
 import { forwardAuth } from './comparisons/forward-auth.ts'
 import { gatewayGet, gatewayPost } from './comparisons/gateway.ts'
@@ -54,6 +55,7 @@ const comparisons: Comparison[] = [
   people,
   scale,
   management,
+  adminConsole,
   claims,
   eventCost,
   policies,

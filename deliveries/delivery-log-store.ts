@@ -2,14 +2,15 @@ import { oneRow, type Query, statement } from '../platform/database/database.ts'
 
 /** What the Management API shows of deliveries and attempts, and what ends with a hook. */
 
-const columns = `deliveries.id::text, deliveries.hook_id AS "hookId", event_id AS "eventId", deliveries.type AS event,
+/** Of a `DeliveryRow`, but its state. */
+export const deliveryColumns = `deliveries.id::text, deliveries.hook_id AS "hookId", event_id AS "eventId", deliveries.type AS event,
   json_build_object('kind', deliveries.entity_kind, 'id', deliveries.entity_id) AS entity, deliveries.version, attempts,
   next_attempt_at AS "nextAttemptAt", deliveries.created_at AS "createdAt", last_status AS "lastStatus", last_error AS "lastError",
   deliveries.test`
 
 // Two states are read off: an open delivery is "held" while its hook is disabled, and "sending" while a relay has its
 // lane for it.
-const shownState = `CASE
+export const shownState = `CASE
   WHEN state NOT IN ('pending', 'retrying') THEN state
   WHEN NOT hooks.enabled AND NOT deliveries.test THEN 'held'
   WHEN lanes.leased_by IS NOT NULL AND lanes.leased_until > now() AND deliveries.next_attempt_at <= now() AND NOT EXISTS (
@@ -19,12 +20,13 @@ const shownState = `CASE
       AND earlier.version >= lanes.from_version AND earlier.finished_at IS NULL) THEN 'sending'
   ELSE state
 END`
-const withLane = `deliveries JOIN hooks ON hooks.id = deliveries.hook_id
+/** What `shownState` looks at. */
+export const withLane = `deliveries JOIN hooks ON hooks.id = deliveries.hook_id
   LEFT JOIN lanes ON lanes.hook_id = deliveries.hook_id AND lanes.entity_kind = deliveries.entity_kind
     AND lanes.entity_id = deliveries.entity_id`
 const one = statement(
   'delivery-find',
-  `SELECT ${columns}, ${shownState} AS state, coalesce(deliveries.payload, outbox.payload) AS payload
+  `SELECT ${deliveryColumns}, ${shownState} AS state, coalesce(deliveries.payload, outbox.payload) AS payload
    FROM ${withLane} LEFT JOIN outbox ON outbox.id = deliveries.event_id
    WHERE deliveries.hook_id = $1 AND deliveries.id = $2`,
 )
@@ -103,7 +105,7 @@ export const listDeliveries = async (query: Query, hookId: string, filter: Deliv
   const { key, where, values } = conditionsOf(hookId, filter)
   const { state } = filter
   const readOff = state && storedStates[state] ? [state] : []
-  const shown = `SELECT ${columns}, ${shownState} AS state, deliveries.id AS place FROM ${withLane} WHERE ${where}`
+  const shown = `SELECT ${deliveryColumns}, ${shownState} AS state, deliveries.id AS place FROM ${withLane} WHERE ${where}`
   const parameter = (offset: number) => `$${values.length + readOff.length + offset}`
   const found = readOff.length > 0 ? `(${shown}) AS shown WHERE state = ${parameter(0)}` : `(${shown}) AS shown`
   const name = `${key}${readOff.length > 0 ? 'r' : ''}`

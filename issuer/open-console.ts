@@ -13,10 +13,12 @@ import { type ConsoleEndpoint, createConsoleEndpoint } from './console/console-e
 import { createConsoleCookies } from './console/cookies.ts'
 import { createConsoleFiles } from './console/files.ts'
 import { createGatewayClient } from './console/gateways/client.ts'
+import { createFanOut } from './console/gateways/fan-out.ts'
 import type { Gateway } from './console/gateways/gateways.ts'
 import { createGatewaysEndpoint } from './console/gateways/gateways-endpoint.ts'
 import { createJoinedStreams } from './console/gateways/joined-stream.ts'
 import { createTokenFor } from './console/gateways/tokens.ts'
+import { createImpersonationExport } from './console/impersonation-export.ts'
 import { type ConsoleClient, type ConsoleTokens, createConsoleSessions } from './console/sessions.ts'
 import { createSetupCalls } from './console/setup.ts'
 import { createConsoleSignIn } from './console/sign-in.ts'
@@ -29,6 +31,7 @@ import { createSignOut } from './protocol/end-session/sign-out.ts'
 import type { IssueTokens } from './protocol/issue-tokens.ts'
 import type { AccessTokenVerifier, MintAccessToken } from './tokens/access-token.ts'
 import { grantTypes } from './tokens/grant-types.ts'
+import type { SigningKeys } from './tokens/keys/signing-keys.ts'
 
 export interface ConsoleDependencies {
   database: Database
@@ -43,6 +46,9 @@ export interface ConsoleDependencies {
   issueTokens: IssueTokens
   verifier: AccessTokenVerifier
   mint: MintAccessToken
+  keys: Pick<SigningKeys, 'active'>
+  /** The `iss` of tokens. */
+  issuer: string
   /** Those that the console asks. */
   gateways(): readonly Gateway[]
   gatewaysAudience: string
@@ -79,7 +85,7 @@ export const openConsole = (dependencies: ConsoleDependencies): ConsoleEndpoint 
     files: folder === undefined ? undefined : createConsoleFiles(folder),
     management: dependencies.management,
     jwks: dependencies.jwks,
-    gateways: openGateways(dependencies),
+    ...openGateways(dependencies),
     signOut: ({ sessionId, userId }, origin) =>
       signOut({
         session: { id: sessionId, userId },
@@ -104,13 +110,21 @@ export const openConsole = (dependencies: ConsoleDependencies): ConsoleEndpoint 
   })
 }
 
-const openGateways = ({ mint, gateways, gatewaysAudience, now, onStop }: ConsoleDependencies) => {
+const openGateways = (dependencies: ConsoleDependencies) => {
+  const { database, keys, issuer, mint, gateways, gatewaysAudience, now, onStop } = dependencies
   const client = createGatewayClient()
   onStop('connections to gateways', client.close)
   const tokenFor = createTokenFor({ mint, now })
   const streams = createJoinedStreams({ client, tokenFor, now })
   onStop('streams of gateways', streams.close)
-  return createGatewaysEndpoint({ gateways, audience: gatewaysAudience, client, tokenFor, streams, now })
+  const { list } = createFanOut({ client, tokenFor })
+  return {
+    gateways: createGatewaysEndpoint({ gateways, audience: gatewaysAudience, client, tokenFor, streams, now }),
+    exportImpersonation: createImpersonationExport({
+      ...{ database, keys, issuer, now },
+      decisionsOf: (session, sid) => list(gateways(), session, { sid, limit: 1_000 }),
+    }),
+  }
 }
 
 /** Its requests never leave the process, so it needs no secret, and nobody else can make them. */

@@ -288,7 +288,7 @@ export const openEndpoints = async (
             ...(consoleSettings.gateways ?? []).map((gateway) => ({ ...gateway, audience: gatewaysAudience })),
             ...(options.console?.gateways?.() ?? []),
           ],
-          ...{ hmac, jwks, mutate, passwords, passwordRules, settings },
+          ...{ hmac, issuer, jwks, keys, mutate, passwords, passwordRules, settings },
           isFromProxy: createIsFromProxy(config.trustedProxies),
           folder: options.console?.folder,
           port: consoleSettings.port,

@@ -42,6 +42,7 @@ import { deviceCodes } from './0043-device-codes.ts'
 import { impersonationRequests } from './0044-impersonation-requests.ts'
 import { console } from './0045-console.ts'
 import { versions } from './0046-versions.ts'
+import { impersonationHistory } from './0047-impersonation-history.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
 export const migrations: readonly Migration[] = [
@@ -88,4 +89,5 @@ export const migrations: readonly Migration[] = [
   impersonationRequests,
   console,
   versions,
+  impersonationHistory,
 ]

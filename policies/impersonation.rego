@@ -3,10 +3,10 @@
 # description: |
 #   Asked when a subject token is minted (`input.stage == "mint"`) and again when it is exchanged (`"exchange"`). By itself this file
 #   allows everything but acting as an administrator: who may act for whom is the integrator's decision until the operator makes it
-#   here. To add a rule, write one more file in this package that adds to `deny`, `step_up`, `require`, `withheld`, `max_ttl` or
-#   `read_only`; `examples/impersonation` holds some to begin with. The decision is `{"allow": bool, "reason"?: string,
-#   "require"?: ["approval"], "scopes"?: [subset of input.scopes], "maxTtl"?: seconds, "readOnly"?: bool}`; a refusal with the reason
-#   `step_up_required` has `acr_values` and `max_age`.
+#   here. To add a rule, write one more file in this package that adds to `deny`, `step_up`, `require`, `withheld`, `max_ttl`,
+#   `read_only` or `grounds`; `examples/impersonation` holds some to begin with. The decision is `{"allow": bool, "reason"?: string,
+#   "require"?: ["approval"], "scopes"?: [subset of input.scopes], "maxTtl"?: seconds, "readOnly"?: bool,
+#   "grounds"?: [string]}`; a refusal with the reason `step_up_required` has `acr_values` and `max_age`.
 # scope: package
 # schemas:
 #   - input: schema.impersonation
@@ -18,7 +18,7 @@ decision := {"allow": false, "reason": objections[0]} if {
 	count(objections) > 0
 } else := object.union(sort(step_up)[0], {"allow": false, "reason": "step_up_required"}) if {
 	count(step_up) > 0
-} else := object.union_n([{"allow": true}, requirements, step_down, time_box, reading]) if {
+} else := object.union_n([{"allow": true}, requirements, step_down, time_box, reading, because]) if {
 	input.version == 1
 	count(deny) == 0
 	count(step_up) == 0
@@ -50,6 +50,9 @@ max_ttl contains 0 if false
 # The token only reads: it has the claim `access: "read"`. At exchange only.
 default read_only := false
 
+# What speaks for it, such as "on_call": kept with the session and told in its time line. It decides nothing.
+grounds contains "" if false
+
 objections := sort(deny)
 
 requirements := {"require": sort(require)} if {
@@ -66,4 +69,8 @@ time_box := {"maxTtl": min(max_ttl)} if {
 
 reading := {"readOnly": true} if {
 	read_only
+} else := {}
+
+because := {"grounds": sort(grounds)} if {
+	count(grounds) > 0
 } else := {}

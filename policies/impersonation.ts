@@ -92,6 +92,8 @@ const impersonationDecision = z.strictObject({
   readOnly: z.boolean().optional(),
   /** What there must be before it is allowed, there already or not. */
   require: z.array(z.enum(['approval'])).optional(),
+  /** Names of what speaks for it; they decide nothing, and are kept with the session. */
+  grounds: z.array(storableText.max(256)).max(16).optional(),
   /** With `step_up_required`: for the authorization request that answers it (RFC 9470 §4); `max_age` in seconds. */
   acr_values: z
     .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/))

@@ -13,6 +13,7 @@ test_allows_minting if {
 		with impersonation.withheld as set()
 		with impersonation.max_ttl as set()
 		with impersonation.read_only as false
+		with impersonation.grounds as set()
 }
 
 test_allows_exchange if {
@@ -23,6 +24,18 @@ test_allows_exchange if {
 		with impersonation.withheld as set()
 		with impersonation.max_ttl as set()
 		with impersonation.read_only as false
+		with impersonation.grounds as set()
+}
+
+test_tells_what_speaks_for_it if {
+	impersonation.decision == {"allow": true, "grounds": ["approved", "on_call"]} with input as asked("exchange")
+		with impersonation.deny as set()
+		with impersonation.step_up as set()
+		with impersonation.require as set()
+		with impersonation.withheld as set()
+		with impersonation.max_ttl as set()
+		with impersonation.read_only as false
+		with impersonation.grounds as {"on_call", "approved"}
 }
 
 test_tells_the_first_reason_to_refuse if {
@@ -38,6 +51,7 @@ test_steps_down_and_shortens_the_life if {
 		with impersonation.withheld as {"write:orders"}
 		with impersonation.max_ttl as {300, 900}
 		with impersonation.read_only as false
+		with impersonation.grounds as set()
 }
 
 test_tells_how_to_step_up if {
@@ -60,6 +74,7 @@ test_asks_for_an_approval_and_lets_only_read if {
 		with impersonation.withheld as set()
 		with impersonation.max_ttl as set()
 		with impersonation.read_only as true
+		with impersonation.grounds as set()
 }
 
 administrator := object.union(asked("mint"), {"subject": {"id": "u1", "managementScopes": ["users"]}})

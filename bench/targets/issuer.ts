@@ -33,6 +33,8 @@ type IssuerSettings = {
   allowedNetworks?: string[]
   /** Customers with `askFirst` in their custom data are asked before anybody acts as them. */
   asksFirst?: boolean
+  /** Where the built console is. Absent: its pages are not served. */
+  consoleFolder?: string
 }
 
 const start = async ({
@@ -44,6 +46,7 @@ const start = async ({
   interactionsPerAddress = 300,
   allowedNetworks = [],
   asksFirst = false,
+  consoleFolder,
 }: IssuerSettings) => {
   const logger = createLogger({ name: 'issuer', level: 'warn' })
   const database = createDatabase({ connection, logger })
@@ -53,6 +56,7 @@ const start = async ({
   const rules = asksFirst ? await askingPolicies() : undefined
   const issuer = await startIssuer({
     ...(rules && { policies: { current: () => rules.set } }),
+    console: { folder: consoleFolder },
     config: {
       host: '127.0.0.1',
       port: 0,

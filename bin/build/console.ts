@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
 import { access, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
@@ -19,10 +20,13 @@ const builds = join(root, 'node_modules/.cache/surrogate-console')
 
 /**
  * The folder with the console as the sources are now, which is built where it is missing; `building` is told then.
- * Undefined where there is no Vite: installed with `--omit=dev`.
+ * Undefined where there is no Vite: installed with `--omit=dev`. `into`: where builds are kept.
  */
-export const buildConsole = async (building: () => void = () => {}): Promise<string | undefined> => {
-  const folder = join(builds, await fingerprint())
+export const buildConsole = async (
+  building: () => void = () => {},
+  into: string = builds,
+): Promise<string | undefined> => {
+  const folder = join(into, fingerprint())
   if (await exists(folder)) return folder
   const vite = findVite()
   if (vite === undefined) return undefined
@@ -71,14 +75,14 @@ const findVite = (): string | undefined => {
   }
 }
 
-/** Of all that the result is made from. */
-const fingerprint = async (): Promise<string> => {
-  const entries = await readdir(sources, { withFileTypes: true, recursive: true })
+/** Of all that the result is made from. Each start waits for it, and a promise for each file would double that. */
+const fingerprint = (): string => {
+  const entries = readdirSync(sources, { withFileTypes: true, recursive: true })
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
   const hash = createHash('sha256')
   for (const file of [...files.toSorted(), configFile, join(root, 'package-lock.json')]) {
     hash.update(`${file.slice(root.length)}\0`)
-    hash.update(await readFile(file))
+    hash.update(readFileSync(file))
   }
   return hash.digest('hex').slice(0, 16)
 }

@@ -7,6 +7,7 @@ import { problem } from '../base/errors/problems.ts'
 import type { ConsoleCookies } from './cookies.ts'
 import type { ConsoleFile, ConsoleFiles } from './files.ts'
 import { consoleHeaders, noticeHeaders, shellHeaders } from './headers.ts'
+import type { ImpersonationExport } from './impersonation-export.ts'
 import { noticePage } from './notice-page.ts'
 import { readPreview } from './preview.ts'
 import { requireOwnPage } from './request-guard.ts'
@@ -36,6 +37,8 @@ export interface ConsoleEndpointDependencies {
     response: ServerResponse,
     caller: { session: ConsoleSession; peek(): Promise<ConsoleSession | undefined> },
   ): Promise<void>
+  /** `GET /console/impersonations/<id>/export`. */
+  exportImpersonation: ImpersonationExport
   /** Calls of further paths below `/console`, by `POST /console/…`. */
   calls: Readonly<Record<string, ConsoleCall>>
   /** Where browsers reach the issuer. */
@@ -163,6 +166,18 @@ export const createConsoleEndpoint = (dependencies: ConsoleEndpointDependencies)
     sendJson(response, status, body)
   }
 
+  const sendExport = async (request: IncomingMessage, response: ServerResponse, id: string) => {
+    requireOwnPage(request, consoleUrl)
+    const content = await dependencies.exportImpersonation(await sessionOf(request), id, originOf(request))
+    response.writeHead(200, {
+      'Content-Type': 'application/x-ndjson; charset=utf-8',
+      'Content-Length': Buffer.byteLength(content),
+      'Content-Disposition': `attachment; filename="impersonation-${id}.ndjson"`,
+      'Cache-Control': 'no-store',
+    })
+    response.end(request.method === 'HEAD' ? undefined : content)
+  }
+
   const get = async (request: IncomingMessage, response: ServerResponse, path: string) => {
     if (path === '/console/sign-in') return sendOutcome(response, signIn.begin(request))
     if (path === '/console/callback') return sendOutcome(response, await signIn.callback(request, originOf(request)))
@@ -172,6 +187,8 @@ export const createConsoleEndpoint = (dependencies: ConsoleEndpointDependencies)
       return sendJson(response, 200, sessionBody(await sessionOf(request), dependencies.baseUrl))
     }
     if (path === '/console/jwks') return dependencies.jwks(request, response)
+    const exported = /^\/console\/impersonations\/([\w-]{1,21})\/export$/.exec(path)?.[1]
+    if (exported !== undefined) return sendExport(request, response, exported)
     if (!files) return sendNotice(response, notices.not_built)
     if (!path.startsWith('/console/assets/'))
       return sendFile(request, response, await files.shell(request), shellHeaders)

@@ -24,6 +24,57 @@ describe.skipIf(!chromium)('pages of the console, in Chromium', () => {
     await visit.end()
   })
 
+  test('whoever is signed in has a menu, by the keyboard too', async () => {
+    const visit = await app.signIn('/')
+    const { page } = visit
+    const button = page.getByRole('button', { name: /owner/ })
+    await button.focus()
+    await page.keyboard.press('Enter')
+    const menu = page.getByRole('menu', { name: 'You and this console' })
+    await menu.waitFor()
+    await visit.expectUsable()
+    await page.keyboard.press('Escape')
+    await menu.waitFor({ state: 'detached' })
+    await expect.poll(() => page.evaluate('document.activeElement.ariaHasPopup')).toBe('menu')
+    await button.click()
+    await page.getByRole('menuitemradio', { name: 'Dark' }).click()
+    await expect.poll(() => page.evaluate('document.documentElement.dataset.theme')).toBe('dark')
+    await menu.waitFor({ state: 'detached' })
+    await button.click()
+    await page.getByRole('menuitem', { name: 'Keys of the keyboard' }).click()
+    await page.getByRole('dialog', { name: 'Keys of the keyboard' }).waitFor()
+    await page.keyboard.press('Escape')
+    await visit.expectUsable()
+    await button.click()
+    await page.getByRole('menuitem', { name: 'Sign out' }).click()
+    await page.getByText('You are signed out').waitFor()
+    await visit.context.close()
+  })
+
+  test('the palette says that nothing was found only when it has looked', async () => {
+    const visit = await app.signIn('/')
+    const { page } = visit
+    let answer = () => {}
+    const held = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    await page.route('**/console/api/search?*', (route) => held.then(() => route.continue()))
+    // Keys are heard when there is a page.
+    await page.getByText('Nothing needs you.').waitFor()
+    await page.keyboard.press('Control+k')
+    await page.getByRole('dialog', { name: 'Search everything' }).waitFor()
+    await page.evaluate(
+      `said = []; new MutationObserver(() => said.push(document.querySelector('[role=dialog]')?.textContent))
+         .observe(document, { subtree: true, childList: true, characterData: true })`,
+    )
+    await Promise.all([page.waitForRequest(/console\/api\/search/), page.keyboard.type('zzqq')])
+    expect(await page.evaluate<string[]>('said')).toContainEqual(expect.stringContaining('Looking…'))
+    expect(await page.evaluate<string[]>('said')).not.toContainEqual(expect.stringContaining('Nothing has that name'))
+    answer()
+    await page.getByText('Nothing has that name or id.').waitFor()
+    await visit.end()
+  })
+
   test('an API gets permissions, and becomes the default of tokens', async () => {
     const visit = await app.signIn('/resources/new')
     const { page } = visit

@@ -49,39 +49,7 @@ export const startConsoleInChromium = async (options: TestIssuerOptions = {}): P
   const browser = await startChromium()
   const { baseUrl } = home.issuer
 
-  const open = async (options: BrowserContextOptions = {}): Promise<ConsoleVisit> => {
-    const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, ...options })
-    await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: baseUrl })
-    const page = await context.newPage()
-    const wrong: string[] = []
-    page.on('console', (message) => {
-      if (['error', 'warning'].includes(message.type()) && !expected.test(message.text())) wrong.push(message.text())
-    })
-    page.on('pageerror', (error) => wrong.push(error.message))
-    page.on('request', (request) => {
-      if (new URL(request.url()).origin !== baseUrl) wrong.push(`a request to ${request.url()}`)
-    })
-    const expectUsable = async () => {
-      await page.locator('h1').waitFor()
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
-        // Colours are those of the theme when nothing moves any more.
-        await page.evaluate('Promise.allSettled(document.getAnimations().map(({ finished }) => finished))')
-        expect(await accessibilityProblems(page), `${page.url()} ${colorScheme}`).toEqual([])
-      }
-      expect(wrong).toEqual([])
-    }
-    return {
-      context,
-      page,
-      goTo: async (path) => void (await page.goto(`${baseUrl}/console${path}`)),
-      expectUsable,
-      async end() {
-        await expectUsable()
-        await context.close()
-      },
-    }
-  }
+  const open = visitsOf(browser, baseUrl)
 
   return {
     home,
@@ -107,3 +75,42 @@ export const signInOn = async (page: Page, person: Person): Promise<void> => {
   await page.locator('[name=password]').fill(person.password)
   await page.keyboard.press('Enter')
 }
+
+/** Browsers of their own at the console of this origin, watched. */
+export const visitsOf =
+  (browser: Browser, baseUrl: string) =>
+  async (options: BrowserContextOptions = {}): Promise<ConsoleVisit> => {
+    const context = await browser.newContext({ viewport: { width: 1280, height: 860 }, ...options })
+    await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: baseUrl })
+    const page = await context.newPage()
+    const wrong: string[] = []
+    page.on('console', (message) => {
+      if (['error', 'warning'].includes(message.type()) && !expected.test(message.text())) wrong.push(message.text())
+    })
+    page.on('pageerror', (error) => wrong.push(error.message))
+    page.on('request', (request) => {
+      if (new URL(request.url()).origin !== baseUrl) wrong.push(`a request to ${request.url()}`)
+    })
+    const expectUsable = async () => {
+      await page.locator('h1').waitFor()
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+        // Colours are those of the theme when nothing moves any more.
+        await page.evaluate('Promise.allSettled(document.getAnimations().map(({ finished }) => finished))')
+        // And of everything when they have been painted: until then Chromium may tell old ones of what stands deep.
+        await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
+        expect(await accessibilityProblems(page), `${page.url()} ${colorScheme}`).toEqual([])
+      }
+      expect(wrong).toEqual([])
+    }
+    return {
+      context,
+      page,
+      goTo: async (path) => void (await page.goto(`${baseUrl}/console${path}`)),
+      expectUsable,
+      async end() {
+        await expectUsable()
+        await context.close()
+      },
+    }
+  }

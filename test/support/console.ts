@@ -80,7 +80,7 @@ export const startTestConsole = async (options: TestIssuerOptions = {}): Promise
         headers: { 'sec-fetch-site': 'same-origin', ...(!reads && { 'content-type': 'application/json' }), ...headers },
         ...(body !== undefined && { body: JSON.stringify(body) }),
       })
-      const isJson = /json/.test(answer.headers.get('content-type') ?? '') && answer.text !== ''
+      const isJson = /[/+]json\b/.test(answer.headers.get('content-type') ?? '') && answer.text !== ''
       return { status: answer.status, headers: answer.headers, body: isJson ? JSON.parse(answer.text) : answer.text }
     },
     async close() {

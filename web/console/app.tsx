@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
-import { lazy, Suspense } from 'react'
 import { Route, Switch } from 'wouter'
 import { callConsole } from './api/call.ts'
 import { isProblem } from './api/problem.ts'
 import { type Session, SessionContext } from './api/session.tsx'
 import { signInAgain } from './api/sign-in.ts'
+import { fetched } from './components/fetched.ts'
 import { ProblemNotice } from './components/notice.tsx'
 import { Loading, Page } from './components/page.tsx'
 import { pages } from './pages.ts'
@@ -13,15 +13,13 @@ import { ErrorBoundary } from './shell/error-boundary.tsx'
 import { Guarded } from './shell/guarded.tsx'
 import { Shell } from './shell/shell.tsx'
 
-const Setup = lazy(() => import('./pages/setup/setup.tsx'))
+const Setup = fetched(() => import('./pages/setup/setup.tsx'))
 
 /** Whoever has a session sees the pages; whoever has none signs in, or sets up the first owner. */
 export const App = () => (
   <Switch>
     <Route path="/setup">
-      <Suspense>
-        <Setup />
-      </Suspense>
+      <Setup />
     </Route>
     <Route>
       <SignedIn />
@@ -49,11 +47,9 @@ const SignedIn = () => {
             <Route key={path} path={path}>
               {(params) => (
                 <ErrorBoundary key={path}>
-                  <Suspense fallback={<Loading />}>
-                    <Guarded need={needOf(page)}>
-                      <Content params={params as Record<string, string>} />
-                    </Guarded>
-                  </Suspense>
+                  <Guarded need={needOf(page)}>
+                    <Content params={params as Record<string, string>} meanwhile={<Loading />} />
+                  </Guarded>
                 </ErrorBoundary>
               )}
             </Route>

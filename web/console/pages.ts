@@ -1,9 +1,10 @@
-import { type ComponentType, lazy } from 'react'
+import type { ComponentType } from 'react'
 import { evaluating, inspecting } from './api/inspecting.ts'
+import { fetched } from './components/fetched.ts'
 import type { ConsolePage, PageProps } from './shell/console-page.ts'
 
 /** Each page is fetched when it is first opened. */
-const page = (load: () => Promise<{ default: ComponentType<PageProps> }>) => lazy(load)
+const page = (load: () => Promise<{ default: ComponentType<PageProps> }>) => fetched(load)
 
 /** What the console is, page by page; a new page is a row. */
 export const pages: readonly ConsolePage[] = [
@@ -97,6 +98,27 @@ export const pages: readonly ConsolePage[] = [
   {
     ...{ path: '/organization-template/:tab', title: 'Organization template', operation: 'listOrganizationRoles' },
     Page: page(() => import('./pages/organization-template/template.tsx')),
+  },
+  {
+    ...{ path: '/impersonations', title: 'Impersonation', group: 'People', icon: 'mask', key: 'f' },
+    ...{ operation: 'listImpersonations', words: 'support acting for sessions approvals subject tokens export' },
+    Page: page(() => import('./pages/impersonations/impersonations.tsx')),
+  },
+  {
+    ...{ path: '/impersonations/new', title: 'Act for a user', operation: 'createSubjectToken' },
+    Page: page(() => import('./pages/impersonations/act.tsx')),
+  },
+  {
+    ...{ path: '/impersonations/requests', title: 'Requests to customers', operation: 'listImpersonationRequests' },
+    Page: page(() => import('./pages/impersonations/requests.tsx')),
+  },
+  {
+    ...{ path: '/impersonations/requests/:id', title: 'Request to a customer', operation: 'getImpersonationRequest' },
+    Page: page(() => import('./pages/impersonations/request.tsx')),
+  },
+  {
+    ...{ path: '/impersonations/:id', title: 'Session of impersonation', operation: 'getImpersonationTimeline' },
+    Page: page(() => import('./pages/impersonations/impersonation.tsx')),
   },
   {
     ...{ path: '/applications', title: 'Applications', group: 'APIs', icon: 'application', key: 'a' },

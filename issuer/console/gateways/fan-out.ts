@@ -37,9 +37,11 @@ export interface ListQuery {
   limit: number
 }
 
+export type ListedDecision = z.output<typeof record> & { gateway: string }
+
 export interface ListedDecisions {
   /** Newest first. */
-  decisions: object[]
+  decisions: ListedDecision[]
   more: boolean
   missing: Missing[]
 }

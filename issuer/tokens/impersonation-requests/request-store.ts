@@ -1,5 +1,7 @@
+import type { Knex } from 'knex'
 import type { impersonationRequestStatuses } from '../../../events/records.ts'
 import { oneRow, type Query, queryOf, statement, type Transaction } from '../../../platform/database/database.ts'
+import { type Listed, listed, type Page } from '../../base/lists/list-store.ts'
 import type { Approval } from './approval.ts'
 
 /** What whoever acts is known by when the policy is asked; see `ImpersonationInput.actor`. */
@@ -108,6 +110,37 @@ const select = statement('impersonation-request', `SELECT ${columns} FROM impers
 
 export const findRequest = async (transaction: Transaction, id: string): Promise<RequestRow | undefined> =>
   (await queryOf(transaction)<RequestRow>(select, [id]))[0]
+
+export interface RequestFilter {
+  status?: RequestRow['status'] | undefined
+  userId?: string | undefined
+  actorId?: string | undefined
+  creatorId?: string | undefined
+}
+
+/** By when they expire, which has an index; so that those that can still become something are found by it. */
+const isOpen = 'used_at IS NULL AND expires_at > now()'
+const conditions: Record<RequestRow['status'], string> = {
+  pending: `decision IS NULL AND ${isOpen}`,
+  approved: `decision = 'approved' AND ${isOpen}`,
+  refused: `decision = 'refused'`,
+  expired: `decision IS DISTINCT FROM 'refused' AND used_at IS NULL AND expires_at <= now()`,
+  used: 'used_at IS NOT NULL',
+}
+
+/** Newest first. */
+export const listRequests = (knex: Knex, filter: RequestFilter, page: Page): Promise<Listed<RequestRow>> => {
+  const query = knex('impersonation_requests')
+  const { status: asked, userId, actorId, creatorId } = filter
+  if (asked !== undefined) query.whereRaw(conditions[asked])
+  if (userId !== undefined) query.where('user_id', userId)
+  if (actorId !== undefined) query.where('actor_id', actorId)
+  if (creatorId !== undefined) query.where('creator_id', creatorId)
+  return listed<RequestRow>(
+    query.select(knex.raw(columns)).orderBy([{ column: 'created_at', order: 'desc' }, 'id']),
+    page,
+  )
+}
 
 const approve = statement(
   'impersonation-request-approve',

@@ -1,13 +1,33 @@
 import { z } from 'zod'
-import { impersonationRequest } from '../../../events/records.ts'
-import type { Query } from '../../../platform/database/database.ts'
+import { impersonationRequest, impersonationRequestStatuses } from '../../../events/records.ts'
+import type { Database } from '../../../platform/database/database.ts'
 import { unknownId } from '../../base/errors/not-found.ts'
 import { type Route, route } from '../../base/route.ts'
 import { id } from '../../base/schemas.ts'
-import { findRequest } from './request-store.ts'
+import { findRequest, listRequests } from './request-store.ts'
 import { toRequest } from './requests.ts'
 
-export const impersonationRequestsRoutes = ({ database }: { database: { query: Query } }): Route[] => [
+export const impersonationRequestsRoutes = ({ database }: { database: Pick<Database, 'query' | 'knex'> }): Route[] => [
+  route({
+    method: 'GET',
+    path: '/impersonation-requests',
+    operationId: 'listImpersonationRequests',
+    summary: 'List requests to act as somebody, newest first: who was asked, by whom and why, and what came of it',
+    scope: 'impersonation',
+    query: z.object({
+      status: z.enum(impersonationRequestStatuses).describe('`pending`: they wait for an answer.').optional(),
+      userId: id.describe('Who was asked.').optional(),
+      actorId: id.optional(),
+      creatorId: id.optional(),
+    }),
+    paged: 'always',
+    status: 200,
+    response: z.array(impersonationRequest),
+    async handle({ query, page }) {
+      const { rows, total } = await listRequests(database.knex, query, page)
+      return { body: rows.map(toRequest), total }
+    },
+  }),
   route({
     method: 'GET',
     path: '/impersonation-requests/:id',

@@ -1,6 +1,7 @@
 import type { EventRequest, NewEvent } from '../../../events/outbox.ts'
 import type { actorVias } from '../../../events/records.ts'
 import type { RequestOrigin } from '../../base/client-address.ts'
+import type { PolicyAnswer } from './history.ts'
 
 export type ActorVia = (typeof actorVias)[number]
 
@@ -30,6 +31,8 @@ export interface ImpersonationSession {
   approvalId: string | undefined
   /** `jti` of the token, or a stand-in for an opaque one. */
   tokenId: string
+  /** What the policy said at the exchange. */
+  policy: PolicyAnswer
   startedAt: Date
   expiresAt: Date
 }

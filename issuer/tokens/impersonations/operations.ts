@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import type { EventContent } from '../../../events/catalogue.ts'
-import type { impersonation } from '../../../events/records.ts'
 import type { Database } from '../../../platform/database/database.ts'
 import { unknownId } from '../../base/errors/not-found.ts'
 import type { Page } from '../../base/lists/list-store.ts'
@@ -17,15 +16,8 @@ import {
   type SessionFilter,
   type SessionRow,
 } from './impersonation-store.ts'
-
-export type SessionRecord = z.output<typeof impersonation>
-
-const toSession = (row: SessionRow): SessionRecord => ({
-  ...row,
-  startedAt: row.startedAt.getTime(),
-  expiresAt: row.expiresAt.getTime(),
-  endedAt: row.endedAt?.getTime() ?? null,
-})
+import { type SessionRecord, toSession } from './session-record.ts'
+import { readTimeline, type Timeline } from './timeline.ts'
 
 export const sessionParams = z.object({ id })
 /** Milliseconds since the epoch, within what a timestamp can be. */
@@ -33,6 +25,16 @@ const moment = z
   .string()
   .regex(/^\d{1,15}$/, 'must be milliseconds since the epoch')
   .transform((text) => new Date(Number(text)))
+
+export const timelineQuery = z.object({
+  limit: z
+    .string()
+    .regex(/^\d{1,4}$/, 'must be a whole number')
+    .transform(Number)
+    .pipe(z.number().min(1).max(1_000))
+    .describe('Changes that are told, the first ones. Default 1 000.')
+    .optional(),
+})
 
 export const sessionQuery = z.object({
   userId: id.optional(),
@@ -93,6 +95,9 @@ export const sessionOperations = ({ database, mutate }: SessionDependencies) => 
     if (!row) throw unknownId(sessionId)
     return toSession(row)
   },
+
+  timeline: (sessionId: string, limit = 1_000): Promise<Timeline> =>
+    readTimeline(database.query, sessionId, limit, new Date()),
 
   /** What has ended stays as it ended: no second event. */
   end: (sessionId: string, context: OperationContext): Promise<void> =>

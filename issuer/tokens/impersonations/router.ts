@@ -1,7 +1,14 @@
 import { z } from 'zod'
 import { impersonation } from '../../../events/records.ts'
 import { type Route, route } from '../../base/route.ts'
-import { type SessionDependencies, sessionOperations, sessionParams, sessionQuery } from './operations.ts'
+import {
+  type SessionDependencies,
+  sessionOperations,
+  sessionParams,
+  sessionQuery,
+  timelineQuery,
+} from './operations.ts'
+import { timeline } from './timeline.ts'
 
 export const impersonationSessionsRoutes = (dependencies: SessionDependencies): Route[] => {
   const sessions = sessionOperations(dependencies)
@@ -41,6 +48,20 @@ export const impersonationSessionsRoutes = (dependencies: SessionDependencies): 
       response: impersonation,
       problems: ['entity.not_exists_with_id'],
       handle: async ({ params }) => ({ body: await sessions.get(params.id) }),
+    }),
+    route({
+      method: 'GET',
+      path: '/impersonations/:id/timeline',
+      operationId: 'getImpersonationTimeline',
+      summary:
+        'Get all that the issuer knows of an impersonation session, in the order of time: how it came about and by which rule, changes that name it, events with their deliveries, its end',
+      scope: 'impersonation',
+      params: sessionParams,
+      query: timelineQuery,
+      status: 200,
+      response: timeline,
+      problems: ['entity.not_exists_with_id'],
+      handle: async ({ params, query }) => ({ body: await sessions.timeline(params.id, query.limit) }),
     }),
     route({
       method: 'POST',

@@ -34,8 +34,11 @@ export interface SigningKeys {
   close(): Promise<void>
 }
 
-/** `typ` by kind: RFC 9068 §2.1, OpenID Connect Back-Channel Logout §2.4. ID tokens have none. */
-const types = { access: 'at+jwt', id: undefined, logout: 'logout+jwt' } as const
+/**
+ * `typ` by kind: RFC 9068 §2.1, OpenID Connect Back-Channel Logout §2.4. ID tokens have none. What signs an export is
+ * no token, and nobody takes it for one (RFC 8725 §3.11).
+ */
+const types = { access: 'at+jwt', id: undefined, logout: 'logout+jwt', export: 'surrogate-export+jws' } as const
 export type TokenKind = keyof typeof types
 
 export interface Signer {
@@ -74,6 +77,7 @@ const signerOf = ({ kid, algorithm }: StoredKey, key: KeyObject): Signer => ({
     access: headerOf(algorithm, kid, types.access),
     id: headerOf(algorithm, kid, types.id),
     logout: headerOf(algorithm, kid, types.logout),
+    export: headerOf(algorithm, kid, types.export),
   },
   sign: (input) => signingAlgorithms[algorithm].sign(input, key),
 })

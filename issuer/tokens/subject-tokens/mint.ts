@@ -9,7 +9,7 @@ import type { TokenAudit } from '../../base/audit/token-audit.ts'
 import { problem } from '../../base/errors/problems.ts'
 import type { Mutate, Mutation } from '../../base/mutate.ts'
 import type { NotifyOwner } from '../../base/owner-notices.ts'
-import type { OperationContext } from '../../base/route.ts'
+import type { Caller, OperationContext } from '../../base/route.ts'
 import type { AccessTokenVerifier } from '../access-token.ts'
 import type { Approval } from '../impersonation-requests/approval.ts'
 import type { ActorFacts, AskedFor, RequestRow } from '../impersonation-requests/request-store.ts'
@@ -17,7 +17,7 @@ import { openRequest, takeApproval } from '../impersonation-requests/requests.ts
 import { findParties } from '../impersonations/parties-store.ts'
 import { tokenDigest } from '../token-digest.ts'
 import { readActorToken } from './actor-token.ts'
-import type { ImpersonationPolicy } from './impersonation-policy.ts'
+import { type ImpersonationPolicy, keptAnswer, type RevisedDecision } from './impersonation-policy.ts'
 import type { pendingAnswer, SubjectTokenRequest, subjectTokenAnswer } from './subject-token.ts'
 import { findMintFacts, insertSubjectToken, type MintFacts } from './subject-token-store.ts'
 
@@ -68,10 +68,16 @@ export const subjectTokenOperations = (dependencies: SubjectTokenDependencies) =
     return { ...asked, actorId: actor.id, actor: actor.facts, approval: undefined }
   }
 
-  const mint = async ({ trx }: Mutation, asked: Asked, creatorId: string): Promise<Minted> => {
+  const mint = async (
+    { trx }: Mutation,
+    asked: Asked,
+    { clientId: creatorId, person }: Caller,
+    decision: RevisedDecision,
+  ): Promise<Minted> => {
     const subjectToken = randomToken('sub_')
     const digest = tokenDigest('subject-token', subjectToken)
-    await insertSubjectToken(trx, { ...asked, digest, creatorId, ttl: subjectTokenTtl })
+    const minted = { at: now().getTime(), personId: person?.userId, policy: keptAnswer(decision) }
+    await insertSubjectToken(trx, { ...asked, digest, creatorId, minted, ttl: subjectTokenTtl })
     return { status: 201, body: { subjectToken, expiresIn: subjectTokenTtl } }
   }
 
@@ -102,8 +108,11 @@ export const subjectTokenOperations = (dependencies: SubjectTokenDependencies) =
           throw problem('entity.relation_foreign_key_not_found', { detail: 'There is no user with this userId.' })
         }
         if (subject.isSuspended) throw problem('user.suspended')
-        const mustAgree = requirePermission(policy, { ...facts, subject }, known, creatorId, toSeconds(now()))
-        return mustAgree && !known.approval ? ask(mutation, known, creatorId) : mint(mutation, known, creatorId)
+        const decision = requirePermission(policy, { ...facts, subject }, known, creatorId, toSeconds(now()))
+        const mustAgree = decision.require?.includes('approval') ?? false
+        return mustAgree && !known.approval
+          ? ask(mutation, known, creatorId)
+          : mint(mutation, known, request.caller, decision)
       }
       return mutate(request, work).catch((error: unknown) => {
         // Who asked and was refused belongs into the trail; the transaction with the row of the change is gone.
@@ -154,8 +163,8 @@ const refusedEntry = (
 })
 
 /**
- * Whether the user must have agreed. Throws 403 when the policy refuses, 503 when it cannot be asked. Its `scopes`,
- * `maxTtl` and `readOnly` count at the exchange, where it is asked again.
+ * What allows it. Throws 403 when the policy refuses, 503 when it cannot be asked. Its `scopes`, `maxTtl` and
+ * `readOnly` count at the exchange, where it is asked again.
  */
 const requirePermission = (
   policy: ImpersonationPolicy,
@@ -169,8 +178,8 @@ const requirePermission = (
   { scopes = [], resource, reason, ticket, context, actor: shown, approval }: Asked,
   creatorId: string,
   now: number,
-): boolean => {
-  if (!policy.enabled) return false
+): RevisedDecision => {
+  if (!policy.enabled) return { allow: true }
   const decision = policy.decide({
     stage: 'mint',
     subject: { ...subject, ...(managementScopes.length > 0 && { managementScopes }) },
@@ -187,7 +196,7 @@ const requirePermission = (
   })
   if (decision === 'unavailable') throw problem('impersonation.policy_unavailable')
   if (!decision.allow) throw denied(decision)
-  return decision.require?.includes('approval') ?? false
+  return decision
 }
 
 /** A step-up is told as the authorization request that it takes (RFC 9470 §4). */

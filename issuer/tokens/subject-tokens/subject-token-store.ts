@@ -1,6 +1,7 @@
 import { type Query, queryOf, statement, type Transaction } from '../../../platform/database/database.ts'
 import { onlyRow } from '../../base/only-row.ts'
 import type { Approval } from '../impersonation-requests/approval.ts'
+import type { Minted } from '../impersonations/history.ts'
 import { managementScopesOf } from './management-scopes-store.ts'
 
 export interface NewSubjectToken {
@@ -16,6 +17,8 @@ export interface NewSubjectToken {
   ticket?: string | undefined
   /** What the user agreed to. */
   approval?: Approval | undefined
+  /** For the session that it opens. */
+  minted: Minted
   /** In seconds. */
   ttl: number
 }
@@ -23,8 +26,8 @@ export interface NewSubjectToken {
 const insert = statement(
   'subject-token-insert',
   `INSERT INTO subject_tokens (digest, user_id, creator_id, context, client_id, resource, scopes, actor_id, reason, ticket, approval,
-     expires_at)
-   VALUES ($1, $2, $3, $4, $5, $6, $7::text[], $8, $9, $10, $11, now() + make_interval(secs => $12::integer))`,
+     minted, expires_at)
+   VALUES ($1, $2, $3, $4, $5, $6, $7::text[], $8, $9, $10, $11, $12, now() + make_interval(secs => $13::integer))`,
 )
 
 export const insertSubjectToken = async (transaction: Transaction, token: NewSubjectToken): Promise<void> => {
@@ -40,6 +43,7 @@ export const insertSubjectToken = async (transaction: Transaction, token: NewSub
     token.reason,
     token.ticket,
     token.approval && JSON.stringify(token.approval),
+    JSON.stringify(token.minted),
     token.ttl,
   ])
 }

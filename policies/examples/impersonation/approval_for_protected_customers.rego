@@ -6,3 +6,6 @@ require contains "approval" if "protected-customer" in input.subject.roles
 
 # Whatever is there but a plain `false`: a mistake protects.
 require contains "approval" if input.subject.customData.askFirst != false
+
+# Told in the time line of the session.
+grounds contains "approved_by_customer" if input.approval

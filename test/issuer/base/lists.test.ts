@@ -35,6 +35,14 @@ describe('paging', () => {
     expect(pages).toEqual([['barbara', 'kurt'], ['alan', 'grace'], ['ada']])
   })
 
+  test('knows the number of all, on the last page and behind it', async () => {
+    const totals = ['page=1', 'page=1&page_size=5', 'page=3&page_size=2', 'page=4&page_size=2'].map(async (page) =>
+      (await api.call('GET', `/users?search=%25example%25&${page}`)).headers.get('total-number'),
+    )
+    expect(await Promise.all(totals)).toEqual(['5', '5', '5', '5'])
+    expect((await api.call('GET', '/users?search=%25nobody%25')).headers.get('total-number')).toBe('0')
+  })
+
   test('tells where the other pages are, keeping the rest of the query', async () => {
     const link = async (query: string) => (await api.call('GET', `/users?${query}`)).headers.get('link')
     const page = (number: number) =>

@@ -17,12 +17,23 @@ export const createQueryClient = () =>
     },
   })
 
-/** Reads by an operation; `when` false: not yet. The page before stays while the next one is fetched. */
-export const useRead = <Id extends OperationId>(id: Id, input: Input<Id> = {}, { when = true } = {}) =>
+/** How often something is read again, in ms; false: no more. */
+type Again<Body> = number | false | ((last: Body | undefined) => number | false)
+
+/**
+ * Reads by an operation; `when` false: not yet; `everyMs`: again and again, while the page is looked at. The page before
+ * stays while the next one is fetched.
+ */
+export const useRead = <Id extends OperationId>(
+  id: Id,
+  input: Input<Id> = {},
+  { when = true, everyMs = false }: { when?: boolean; everyMs?: Again<Calls[Id]['answer']> } = {},
+) =>
   useQuery({
     queryKey: [id, input],
     queryFn: ({ signal }): Promise<Answer<Calls[Id]['answer']>> => call(id, input, { signal }),
     enabled: when,
+    refetchInterval: ({ state: { data } }) => (typeof everyMs === 'function' ? everyMs(data?.body) : everyMs),
     placeholderData: keepPreviousData,
   })
 

@@ -1,6 +1,7 @@
-import { lazy, type ReactNode, Suspense, useContext, useId } from 'react'
+import { type ReactNode, useContext, useId } from 'react'
 import type { Issue } from '../api/problem.ts'
 import { Button, RefusalContext } from './button.tsx'
+import { fetched } from './fetched.ts'
 import type { Draft, Field } from './field.ts'
 import style from './fields.module.css'
 import { Loading } from './page.tsx'
@@ -8,7 +9,7 @@ import { Pairs } from './pairs.tsx'
 import { PictureControl } from './picture-control.tsx'
 
 /** It weighs more than a page. */
-const CodeEditor = lazy(() => import('./code-editor.tsx'))
+const CodeEditor = fetched(() => import('./code-editor.tsx'))
 
 interface FieldsProps {
   fields: readonly Field[]
@@ -113,18 +114,11 @@ const FieldRow = ({ field, value, issues, onChange }: FieldRowProps) => {
     ),
     picture: () => <PictureControl common={common} label={label} value={text} onChange={onChange} />,
     code: () => (
-      <Suspense fallback={<Loading lines={8} />}>
-        <CodeEditor
-          {...{
-            label,
-            value: text,
-            isReadOnly: isRefused || field.isFixed === true,
-            suggest: field.suggest,
-            language: field.language,
-            onChange,
-          }}
-        />
-      </Suspense>
+      <CodeEditor
+        {...{ label, value: text, isReadOnly: isRefused || field.isFixed === true, onChange }}
+        {...{ suggest: field.suggest, language: field.language }}
+        meanwhile={<Loading lines={8} />}
+      />
     ),
     pairs: () => (
       <Pairs {...{ label, isReadOnly: isRefused, onChange }} values={(value as Record<string, string>) ?? {}} />

@@ -932,6 +932,13 @@ export interface Calls {
     body: $CreateSubjectTokenBody
     answer: { "subjectToken": string; "expiresIn": number } | { "requestId": string; "status": "pending"; "expiresAt": number; "number": string }
   }
+  /** List requests to act as somebody, newest first: who was asked, by whom and why, and what came of it */
+  listImpersonationRequests: {
+    params: {  }
+    query: { "status"?: ("pending") | ("approved") | ("refused") | ("expired") | ("used"); "userId"?: string; "actorId"?: string; "creatorId"?: string; "page"?: number; "page_size"?: number }
+    body: undefined
+    answer: ($ImpersonationRequest)[]
+  }
   /** Get a request to act as somebody: whether they have agreed, and with which limits */
   getImpersonationRequest: {
     params: { "id": string }
@@ -959,6 +966,13 @@ export interface Calls {
     query: {  }
     body: undefined
     answer: $ImpersonationSession
+  }
+  /** Get all that the issuer knows of an impersonation session, in the order of time: how it came about and by which rule, changes that name it, events with their deliveries, its end */
+  getImpersonationTimeline: {
+    params: { "id": string }
+    query: { "limit"?: string }
+    body: undefined
+    answer: { "session": $ImpersonationSession; "names": Record<string, string>; "entries": (({ "kind": "requested"; "at": number; "requestId": string }) | ({ "kind": "approved"; "at": number; "requestId": string; "readOnly": boolean; "maxTtl": (number) | (null) }) | ({ "kind": "minted"; "at": number; "personId"?: string; "policy": { "asked": boolean; "revision"?: string; "rule"?: string; "reason"?: string; "grounds"?: (string)[]; "require"?: (string)[]; "scopes"?: (string)[]; "maxTtl"?: number; "readOnly"?: boolean }; "clientId": string }) | ({ "kind": "exchanged"; "at": number; "clientId": string; "policy": ({ "asked": boolean; "revision"?: string; "rule"?: string; "reason"?: string; "grounds"?: (string)[]; "require"?: (string)[]; "scopes"?: (string)[]; "maxTtl"?: number; "readOnly"?: boolean }) | (null); "token": { "id": string; "format": ("jwt") | ("opaque"); "expiresAt": number }; "logId": (string) | (null); "ip": (string) | (null); "userAgent": (string) | (null) }) | ({ "kind": "opened"; "at": number; "sessionId": string; "subjectId": string; "clientId": string }) | ({ "kind": "changed"; "at": number; "logId": string; "operation": string; "result": ("Success") | ("Error"); "clientId": (string) | (null); "userId": (string) | (null); "method": (string) | (null); "path": (string) | (null); "fields": (string)[] }) | ({ "kind": "event"; "at": number; "eventId": string; "type": string; "entity": { "kind": string; "id": string }; "version": number; "deliveries": ({ "id": string; "hookId": string; "hookName": string; "state": ("pending") | ("sending") | ("succeeded") | ("retrying") | ("held") | ("dead") | ("cancelled"); "attempts": number; "nextAttemptAt": (number) | (null); "finishedAt": (number) | (null); "lastStatus": (number) | (null); "lastError": (string) | (null); "lastAttempts": ({ "at": number; "status": (number) | (null); "succeeded": boolean; "durationMs": number; "error": (string) | (null) })[] })[] }) | ({ "kind": "ended"; "at": number; "by": (string) | (null) }) | ({ "kind": "expired"; "at": number }))[]; "more": boolean }
   }
   /** End an impersonation session: its token stops working at once; ending it again changes nothing */
   endImpersonation: {

@@ -1,4 +1,4 @@
-import type { ComponentType } from 'react'
+import type { ComponentType, ReactNode } from 'react'
 import type { Need, OperationId } from '../api/operations.ts'
 import type { PageProps } from '../components/page.tsx'
 import type { IconName } from '../design/icon.tsx'
@@ -18,7 +18,8 @@ export interface ConsolePage {
   scopes?: readonly string[]
   /** Other words under which people look for it. */
   words?: string
-  Page: ComponentType<PageProps>
+  /** `meanwhile`: what stands there until it is fetched. */
+  Page: ComponentType<PageProps & { meanwhile?: ReactNode }>
 }
 
 export const needOf = ({ operation, scopes }: Pick<ConsolePage, 'operation' | 'scopes'>): Need | undefined =>

@@ -32,7 +32,13 @@ export const Palette = ({ pages, onClose }: { pages: readonly ConsolePage[]; onC
     placeholderData: (before) => before,
   })
   const shown = pages.filter((page) => isShown(page, text, scopes))
-  const entities = text.trim().length >= shortestSearch ? found : []
+  const isLongEnough = text.trim().length >= shortestSearch
+  const entities = isLongEnough ? found : []
+  const nothing = !isLongEnough
+    ? `No page is called that. With ${shortestSearch} letters everything is searched.`
+    : isFetching || asked !== text.trim()
+      ? 'Looking…'
+      : 'Nothing has that name or id.'
   const go = (path: string) => {
     onClose()
     navigate(path)
@@ -57,9 +63,7 @@ export const Palette = ({ pages, onClose }: { pages: readonly ConsolePage[]; onC
               className={style.results!}
               aria-label="What was found"
               onAction={(path) => go(String(path))}
-              renderEmptyState={() => (
-                <p className={style.nothing}>{isFetching ? 'Looking…' : 'Nothing has that name or id.'}</p>
-              )}
+              renderEmptyState={() => <p className={style.nothing}>{nothing}</p>}
             >
               {asksWhy(text, scopes) && <Results title="Requests" rows={[whyRow(text.trim())]} />}
               {entities.length > 0 && <Results title="Found" rows={entities.map(entityRow)} />}

@@ -1,32 +1,28 @@
-import { useState } from 'react'
+import { useRef, useState } from 'react'
 import { Button as AriaButton } from 'react-aria-components/Button'
-import { Header } from 'react-aria-components/Header'
-import { Menu, MenuItem, MenuSection, MenuTrigger } from 'react-aria-components/Menu'
-import { Popover } from 'react-aria-components/Popover'
-import { callConsole } from '../api/call.ts'
 import { nameOfPerson, useSession } from '../api/session.tsx'
-import { Icon, type IconName } from '../design/icon.tsx'
+import { fetched } from '../components/fetched.ts'
+import { Icon } from '../design/icon.tsx'
 import style from './person-menu.module.css'
-import { chooseTheme, currentTheme, type Theme } from './theme.ts'
 
-const themes: readonly { id: Theme; label: string; icon: IconName }[] = [
-  { id: 'system', label: 'As the machine', icon: 'half' },
-  { id: 'light', label: 'Light', icon: 'sun' },
-  { id: 'dark', label: 'Dark', icon: 'moon' },
-]
+/** Menus weigh a fifth of the first page, which shows none. */
+const PersonMenuItems = fetched(async () => ({ default: (await import('./person-menu-items.tsx')).PersonMenuItems }))
 
 /** Who is signed in, as what, and how they leave. */
 export const PersonMenu = ({ onHelp }: { onHelp(): void }) => {
-  const { user, roles, version } = useSession()
-  const [theme, setTheme] = useState(currentTheme)
+  const { user, roles } = useSession()
+  const [isOpen, setIsOpen] = useState(false)
+  const button = useRef<HTMLButtonElement>(null)
   const name = nameOfPerson(user)
-  const leave = async () => {
-    const { location: to } = await callConsole<{ location: string }>('POST', '/session/end', {})
-    location.assign(to)
-  }
   return (
-    <MenuTrigger>
-      <AriaButton className={style.person}>
+    <>
+      <AriaButton
+        ref={button}
+        className={style.person!}
+        aria-haspopup="menu"
+        aria-expanded={isOpen}
+        onPress={() => setIsOpen(true)}
+      >
         <span className={style.letter} aria-hidden="true">
           {name.slice(0, 1).toUpperCase()}
         </span>
@@ -36,46 +32,7 @@ export const PersonMenu = ({ onHelp }: { onHelp(): void }) => {
         </span>
         <Icon name="down" size={16} />
       </AriaButton>
-      <Popover placement="top start" className={style.popover!}>
-        <Menu
-          className={style.menu!}
-          aria-label="You and this console"
-          onAction={(key) => {
-            if (key === 'account') window.open('/account', '_blank', 'noopener')
-            if (key === 'keys') onHelp()
-            if (key === 'leave') void leave()
-          }}
-        >
-          <MenuItem id="account" className={style.item!}>
-            <Icon name="member" size={16} /> Your account
-          </MenuItem>
-          <MenuItem id="keys" className={style.item!}>
-            <Icon name="info" size={16} /> Keys of the keyboard
-          </MenuItem>
-          <MenuSection
-            selectionMode="single"
-            selectedKeys={[theme]}
-            onSelectionChange={(keys) => {
-              const [chosen = 'system'] = [...keys] as Theme[]
-              chooseTheme(chosen)
-              setTheme(chosen)
-            }}
-          >
-            <Header className={style.header!}>Theme</Header>
-            {themes.map(({ id, label, icon }) => (
-              <MenuItem key={id} id={id} className={style.item!} textValue={label}>
-                <Icon name={icon} size={16} /> {label}
-              </MenuItem>
-            ))}
-          </MenuSection>
-          <MenuSection>
-            <Header className={style.header!}>Surrogate {version}</Header>
-            <MenuItem id="leave" className={style.item!} textValue="Sign out">
-              <Icon name="leave" size={16} /> Sign out
-            </MenuItem>
-          </MenuSection>
-        </Menu>
-      </Popover>
-    </MenuTrigger>
+      {isOpen && <PersonMenuItems button={button} onHelp={onHelp} onClose={() => setIsOpen(false)} />}
+    </>
   )
 }

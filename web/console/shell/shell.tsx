@@ -1,6 +1,7 @@
-import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react'
+import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { Button } from '../components/button.tsx'
+import { fetched } from '../components/fetched.ts'
 import { listenForKeys, useKey } from '../components/keys.ts'
 import { Announcements } from '../components/notice.tsx'
 import { Icon } from '../design/icon.tsx'
@@ -10,8 +11,8 @@ import { Rail } from './rail.tsx'
 import style from './shell.module.css'
 import { SignedOut } from './signed-out.tsx'
 
-const Palette = lazy(async () => ({ default: (await import('./palette.tsx')).Palette }))
-const Help = lazy(async () => ({ default: (await import('./help.tsx')).Help }))
+const Palette = fetched(async () => ({ default: (await import('./palette.tsx')).Palette }))
+const Help = fetched(async () => ({ default: (await import('./help.tsx')).Help }))
 
 /** What is around every page: navigation, palette, help, and what is said in passing. */
 export const Shell = ({ pages, children }: { pages: readonly ConsolePage[]; children: ReactNode }) => {
@@ -58,10 +59,8 @@ export const Shell = ({ pages, children }: { pages: readonly ConsolePage[]; chil
       <main id="content" ref={main} className={style.main} tabIndex={-1}>
         {children}
       </main>
-      <Suspense>
-        {overlay === 'palette' && <Palette pages={pages} onClose={close} />}
-        {overlay === 'help' && <Help onClose={close} />}
-      </Suspense>
+      {overlay === 'palette' && <Palette pages={pages} onClose={close} />}
+      {overlay === 'help' && <Help onClose={close} />}
       <SignedOut />
       <Announcements />
     </div>

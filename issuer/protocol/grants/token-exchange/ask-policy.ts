@@ -1,38 +1,39 @@
 import { toSeconds } from '../../../../platform/clock.ts'
 import { type ImpersonationDecision, stepUpRequired } from '../../../../policies/impersonation.ts'
 import { OAuthError } from '../../../base/errors/problems.ts'
-import type { ImpersonationPolicy } from '../../../tokens/subject-tokens/impersonation-policy.ts'
+import {
+  type ImpersonationPolicy,
+  keptAnswer,
+  type RevisedDecision,
+} from '../../../tokens/subject-tokens/impersonation-policy.ts'
 import type { Actor } from './actor.ts'
 import type { ExchangeFacts } from './exchange-facts-store.ts'
 import type { CheckedExchange } from './plan.ts'
 
-type Decided = 'scopes' | 'maxTtl' | 'access'
+type Decided = 'scopes' | 'maxTtl' | 'access' | 'policy'
+type Undecided = Omit<CheckedExchange, 'maxTtl' | 'access' | 'policy'>
 
 /**
  * What policy, approval and an actor token that only reads leave of the scopes and of the lifetime. Throws
  * `access_denied`, or 503 when the policy is broken.
  */
-export const askPolicy = (
-  policy: ImpersonationPolicy,
-  exchange: Omit<CheckedExchange, 'maxTtl' | 'access'>,
-): Pick<CheckedExchange, Decided> => {
-  const { scopes: asked, maxTtl, readOnly = false } = decisionOn(policy, exchange)
+export const askPolicy = (policy: ImpersonationPolicy, exchange: Undecided): Pick<CheckedExchange, Decided> => {
+  const decision = decisionOn(policy, exchange)
+  const { scopes: asked, maxTtl, readOnly = false } = decision
   const { approval } = exchange.facts
   const limits = [asked, approval?.scopes].filter((names) => names !== undefined)
   return {
     scopes: exchange.scopes.filter((name) => limits.every((names) => names.includes(name))),
     maxTtl: Math.min(maxTtl ?? Number.POSITIVE_INFINITY, approval?.maxTtl ?? Number.POSITIVE_INFINITY),
     access: readOnly || approval?.readOnly ? 'read' : exchange.actor?.access,
+    policy: keptAnswer(decision),
   }
 }
 
-const decisionOn = (
-  policy: ImpersonationPolicy,
-  exchange: Omit<CheckedExchange, 'maxTtl' | 'access'>,
-): Pick<ImpersonationDecision, 'scopes' | 'maxTtl' | 'readOnly'> => {
+const decisionOn = (policy: ImpersonationPolicy, exchange: Undecided): RevisedDecision => {
   const { subject } = exchange
   // The policy is about subject tokens; an access token stands for who holds it.
-  if (!policy.enabled || subject.kind !== 'subject-token') return {}
+  if (!policy.enabled || subject.kind !== 'subject-token') return { allow: true }
   const decision = policy.decide(questionOf(exchange, subject.creatorId))
   if (decision === 'unavailable') {
     throw new OAuthError('temporarily_unavailable', 'The impersonation policy could not be evaluated.')
@@ -56,10 +57,7 @@ const refusal = ({ reason, acr_values = [], max_age }: ImpersonationDecision): O
   })
 }
 
-const questionOf = (
-  { request, facts, subject, actor, resource, scopes }: Omit<CheckedExchange, 'maxTtl' | 'access'>,
-  creatorId: string,
-) => ({
+const questionOf = ({ request, facts, subject, actor, resource, scopes }: Undecided, creatorId: string) => ({
   stage: 'exchange' as const,
   subject: {
     id: subject.userId,

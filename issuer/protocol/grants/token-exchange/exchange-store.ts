@@ -61,6 +61,7 @@ const sessionColumns = {
   reason: 'text',
   ticket: 'text',
   token_id: 'text',
+  policy: 'jsonb',
   started_at: 'timestamptz',
   expires_at: 'timestamptz',
 } as const
@@ -93,12 +94,14 @@ const consume = forEachKind((issued, locking, name) =>
      WHERE digest = ANY (ARRAY(SELECT subject_token FROM asked)) AND digest = asked.subject_token
        AND consumed_at IS NULL AND subject_tokens.expires_at > now() AND ${areActive}
        AND (asked.actor_sid IS NULL OR asked.actor_sid IN (SELECT id FROM signed_in) OR asked.actor_sid IN (SELECT id FROM acting))
-     RETURNING asked.*),
+     RETURNING asked.*, subject_tokens.minted),
    session AS (
      INSERT INTO impersonation_sessions (id, subject_id, actor_id, actor_via, actor_sid, ends_with_actor,
-       client_id, creator_id, resource, scopes, context, reason, ticket, approval_id, access, token_id, started_at, expires_at)
+       client_id, creator_id, resource, scopes, context, reason, ticket, approval_id, access, token_id, minted, policy,
+       started_at, expires_at)
      SELECT session_id, user_id, actor_id, actor_via, actor_sid, ends_with_actor,
-       client_id, creator_id, resource, scopes, context, reason, ticket, approval_id, access, token_id, started_at, expires_at
+       client_id, creator_id, resource, scopes, context, reason, ticket, approval_id, access, token_id, minted, policy,
+       started_at, expires_at
      FROM allowed),
    ${issued === 'opaque' ? writeToken('NULL') : ''}
    ${writeLog},
@@ -217,6 +220,7 @@ export const redeemSubjectToken = (
     reason: session.reason,
     ticket: session.ticket,
     token_id: session.tokenId,
+    policy: session.policy,
     started_at: session.startedAt,
     expires_at: session.expiresAt,
     ...firstEvent(started),

@@ -1,6 +1,7 @@
 import { toSeconds } from '../../../../platform/clock.ts'
 import { newId, randomToken } from '../../../../platform/ids.ts'
 import { type AccessTokenClaims, newTokenId, personalAccessTokenAmr } from '../../../tokens/access-token.ts'
+import type { PolicyAnswer } from '../../../tokens/impersonations/history.ts'
 import { type ImpersonationSession, sessionStarted } from '../../../tokens/impersonations/impersonation.ts'
 import { peopleRevokedUntil } from '../../../tokens/revocations/is-revoked.ts'
 import { issueTime } from '../../../tokens/revocations/issue-time.ts'
@@ -28,6 +29,8 @@ export interface CheckedExchange extends ExchangeSoFar {
   maxTtl: number
   /** `read`: the token only reads. */
   access: 'read' | undefined
+  /** What the impersonation policy said. */
+  policy: PolicyAnswer
   /** Whether impersonations end with what their actor had signed in to. */
   endsWithActor: boolean
 }
@@ -126,6 +129,7 @@ const newSession = (
   reason: checked.facts.reason ?? undefined,
   ticket: checked.facts.ticket ?? undefined,
   access: checked.access,
+  policy: checked.policy,
   approvalId: checked.facts.approval?.id,
   tokenId,
   startedAt: checked.request.now,

@@ -1,10 +1,12 @@
 import { useLocation } from 'wouter'
 import { useRead } from '../../api/queries.ts'
 import { nameOfPerson } from '../../api/session.tsx'
+import { Allowed } from '../../components/allowed.tsx'
 import { Assignments } from '../../components/assignments.tsx'
 import { ConfirmDeletion } from '../../components/confirm-deletion.tsx'
 import { EntityId } from '../../components/copy.tsx'
 import { EntityForm } from '../../components/entity-form.tsx'
+import { LinkButton } from '../../components/link-button.tsx'
 import { ProblemNotice } from '../../components/notice.tsx'
 import { Badge, Loading, Page, type PageProps, Tabs } from '../../components/page.tsx'
 import { RelativeTime } from '../../components/time.tsx'
@@ -45,6 +47,11 @@ const User = ({ params: { id = '', tab = 'profile' } }: PageProps) => {
       }
       actions={
         <>
+          <Allowed operation="createSubjectToken">
+            <LinkButton icon="mask" path={`/impersonations/new?user=${id}`}>
+              Act for them
+            </LinkButton>
+          </Allowed>
           <Suspension user={user} />
           <ConfirmDeletion
             {...{ kind: 'user', name, operation: 'deleteUser', params: { userId: id } }}

@@ -1,0 +1,26 @@
+import { type ComponentType, createElement, type ReactNode, useEffect, useState } from 'react'
+
+/**
+ * A part of the console that is fetched when it is first shown; until then `meanwhile` stands in its place. React's
+ * `lazy` would keep that there for 300 ms, however soon the part arrives.
+ */
+export const fetched = <Props extends object>(
+  load: () => Promise<{ default: ComponentType<Props> }>,
+): ComponentType<Props & { meanwhile?: ReactNode }> => {
+  let Part: ComponentType<Props> | undefined
+  return ({ meanwhile, ...props }) => {
+    const [, setIsThere] = useState(Part !== undefined)
+    const [failure, setFailure] = useState<{ cause: unknown }>()
+    useEffect(() => {
+      load().then(
+        (loaded) => {
+          Part = loaded.default
+          setIsThere(true)
+        },
+        (cause: unknown) => setFailure({ cause }),
+      )
+    }, [])
+    if (failure) throw failure.cause
+    return Part ? createElement(Part, props as unknown as Props) : meanwhile
+  }
+}
