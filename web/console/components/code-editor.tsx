@@ -23,8 +23,8 @@ export interface CodeEditorProps {
 }
 
 /**
- * An editor of JavaScript, Rego or JSON. It stands in a shadow root: there the browser takes its styles as objects, and the page
- * needs no exception from its policy.
+ * An editor of JavaScript, Rego or JSON. It stands in a shadow root: there the browser takes its styles as objects,
+ * and the page needs no exception from its policy.
  */
 const CodeEditor = ({ label, value, isReadOnly, suggest, language = 'javascript', onChange }: CodeEditorProps) => {
   const host = useRef<HTMLDivElement>(null)

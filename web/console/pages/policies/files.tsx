@@ -167,8 +167,8 @@ const Changes = ({
       title="What you have written"
       lead={
         isEmpty
-          ? 'Nothing yet. The files as they are can be tried: compiled, tested, and compared by the last 1 000 decisions.'
-          : `${changes.length === 1 ? 'One file' : `${changes.length} files`}: ${changes.map(({ path }) => path).join(', ')}. Kept in this tab, and compared with the rules in force by the last 1 000 decisions.`
+          ? 'Nothing yet. The files as they are can be tried: compiled, tested, and compared by the last 1 000 decisions.'
+          : `${changes.length === 1 ? 'One file' : `${changes.length} files`}: ${changes.map(({ path }) => path).join(', ')}. Kept in this tab, and compared with the rules in force by the last 1 000 decisions.`
       }
     >
       {outdated.length > 0 && (
@@ -197,8 +197,8 @@ const Changes = ({
         )}
       </div>
       <ProblemNotice error={save.error ?? attempt.error} />
-      {attempt.data && <TrialResult answer={attempt.data} />}
       {!isEmpty && <CopyableText label="patch" text={patchOf(changes)} />}
+      {attempt.data && <TrialResult answer={attempt.data} />}
     </Section>
   )
 }
