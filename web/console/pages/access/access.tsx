@@ -1,9 +1,9 @@
 import { useSearchParams } from 'wouter'
 import { useGateways } from '../../api/gateways.ts'
+import { GatewayNotices, NoGateways } from '../../components/gateway-notices.tsx'
 import { ProblemNotice } from '../../components/notice.tsx'
 import { Loading, Page, Tabs } from '../../components/page.tsx'
 import { Select } from '../../components/select.tsx'
-import { GatewayNotices, NoGateways } from '../gateway/gateway-notices.tsx'
 import { OfPerson } from './of-person.tsx'
 import { OfRoute } from './of-route.tsx'
 

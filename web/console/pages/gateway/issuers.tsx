@@ -1,9 +1,9 @@
 import { useGateway } from '../../api/gateways.ts'
+import { CopyInspectionCurl } from '../../components/inspection-curl.tsx'
 import { Notice, ProblemNotice } from '../../components/notice.tsx'
 import { Badge, Facts, Loading, Section } from '../../components/page.tsx'
 import { Rows } from '../../components/rows.tsx'
 import { FullTime } from '../../components/time.tsx'
-import { CopyInspectionCurl } from './inspection-curl.tsx'
 
 /** Whose tokens are taken, with which keys, and whether what was revoked is known. */
 export const Issuers = ({ gateway }: { gateway: string }) => {

@@ -1,10 +1,10 @@
 import { Link } from 'wouter'
 import { useGateway } from '../../api/gateways.ts'
 import { CopyableText } from '../../components/copy.tsx'
+import { CopyInspectionCurl } from '../../components/inspection-curl.tsx'
 import { ProblemNotice } from '../../components/notice.tsx'
 import { Facts, Loading, Section } from '../../components/page.tsx'
 import { Rows } from '../../components/rows.tsx'
-import { CopyInspectionCurl } from './inspection-curl.tsx'
 
 /** Of all requests, and of single routes; and the whole file that they are from, as it runs. */
 export const Limits = ({ gateway }: { gateway: string }) => {

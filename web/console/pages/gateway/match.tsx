@@ -3,11 +3,11 @@ import { Link, useSearchParams } from 'wouter'
 import { useGateway } from '../../api/gateways.ts'
 import { Button } from '../../components/button.tsx'
 import { Fields } from '../../components/fields.tsx'
+import { CopyInspectionCurl } from '../../components/inspection-curl.tsx'
 import { Notice, ProblemNotice } from '../../components/notice.tsx'
 import { Facts, Section } from '../../components/page.tsx'
 import { NearMisses } from '../why/near-misses.tsx'
 import style from './gateway.module.css'
-import { CopyInspectionCurl } from './inspection-curl.tsx'
 
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']
 

@@ -2,10 +2,10 @@ import { Link, useSearchParams } from 'wouter'
 import { useGateway } from '../../api/gateways.ts'
 import { Button } from '../../components/button.tsx'
 import { FilterBar } from '../../components/filters.tsx'
+import { CopyInspectionCurl } from '../../components/inspection-curl.tsx'
 import { ProblemNotice } from '../../components/notice.tsx'
 import { Badge, Facts, Loading, Section } from '../../components/page.tsx'
 import { Rows } from '../../components/rows.tsx'
-import { CopyInspectionCurl } from './inspection-curl.tsx'
 import { Match } from './match.tsx'
 
 /** How many are listed at once. */

@@ -1,8 +1,8 @@
 import { useGateway } from '../../api/gateways.ts'
+import { CopyInspectionCurl } from '../../components/inspection-curl.tsx'
 import { Notice, ProblemNotice } from '../../components/notice.tsx'
 import { Badge, Loading, Section } from '../../components/page.tsx'
 import { Rows } from '../../components/rows.tsx'
-import { CopyInspectionCurl } from './inspection-curl.tsx'
 
 const states = {
   in: { kind: 'good', words: 'in use' },

@@ -1,10 +1,10 @@
 import { Link } from 'wouter'
 import { useGateway } from '../../api/gateways.ts'
 import { CopyableText } from '../../components/copy.tsx'
+import { CopyInspectionCurl } from '../../components/inspection-curl.tsx'
 import { ProblemNotice } from '../../components/notice.tsx'
 import { Badge, Loading, Section } from '../../components/page.tsx'
 import { Rows } from '../../components/rows.tsx'
-import { CopyInspectionCurl } from '../gateway/inspection-curl.tsx'
 
 /** Where the shadow policies decide differently from those in force. */
 export const Shadow = ({ gateway }: { gateway: string }) => {

@@ -2,11 +2,11 @@ import { Link } from 'wouter'
 import { useDecision, useWhy } from '../../api/gateways.ts'
 import { isProblem } from '../../api/problem.ts'
 import { CopyableText, CopyButton, EntityId } from '../../components/copy.tsx'
+import { CopyInspectionCurl } from '../../components/inspection-curl.tsx'
 import { LinkButton } from '../../components/link-button.tsx'
 import { Notice, ProblemNotice } from '../../components/notice.tsx'
 import { Badge, Facts, Loading, Page, type PageProps, Section } from '../../components/page.tsx'
 import { FullTime } from '../../components/time.tsx'
-import { CopyInspectionCurl } from '../gateway/inspection-curl.tsx'
 import { verdictKinds } from '../live/decision-row.ts'
 import { curlOfDecision } from './curl-of-decision.ts'
 import { NearMisses } from './near-misses.tsx'
@@ -17,7 +17,7 @@ import { Stages } from './stages.tsx'
 import { TokenFacts } from './token-facts.tsx'
 import style from './why.module.css'
 
-/** Why a request ended as it did: from the id that its caller saw to the rule, the line, and what would have allowed it. */
+/** Why a request ended as it did: from the id that its caller saw to the rule, its line, and what would have allowed it. */
 const WhyPage = ({ params: { request = '' } }: PageProps) => {
   const { data: why, error } = useWhy(request)
   if (isProblem(error) && error.status === 404) return <NotFound request={request} problem={error} />

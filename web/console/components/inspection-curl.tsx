@@ -1,5 +1,5 @@
-import { curlOfGateway, type EndpointName, type GatewayInput } from '../../api/gateways.ts'
-import { CopyButton } from '../../components/copy.tsx'
+import { curlOfGateway, type EndpointName, type GatewayInput } from '../api/gateways.ts'
+import { CopyButton } from './copy.tsx'
 
 /** The same question to a gateway's own inspection listener, for a shell. */
 export const CopyInspectionCurl = <Name extends EndpointName>({

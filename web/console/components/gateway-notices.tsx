@@ -1,6 +1,6 @@
-import { CopyableText } from '../../components/copy.tsx'
-import { Notice } from '../../components/notice.tsx'
-import { Page, Section } from '../../components/page.tsx'
+import { CopyableText } from './copy.tsx'
+import { Notice } from './notice.tsx'
+import { Page, Section } from './page.tsx'
 
 interface GatewayState {
   state: 'answers' | 'away' | 'refuses'
