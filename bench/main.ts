@@ -4,6 +4,7 @@ import { programArguments } from '../test/support/program-arguments.ts'
 import { broker } from './comparisons/broker.ts'
 import { claims } from './comparisons/claims.ts'
 import { adminConsole } from './comparisons/console.ts'
+import { consoleTail } from './comparisons/console-tail.ts'
 import { eventCost } from './comparisons/event-cost.ts'
 import { forwardAuth } from './comparisons/forward-auth.ts'
 import { gatewayGet, gatewayPost } from './comparisons/gateway.ts'
@@ -56,6 +57,7 @@ const comparisons: Comparison[] = [
   scale,
   management,
   adminConsole,
+  consoleTail,
   claims,
   eventCost,
   policies,

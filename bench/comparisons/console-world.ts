@@ -3,9 +3,10 @@ import { setTimeout } from 'node:timers/promises'
 import type { Browser, Page } from 'playwright-core'
 import { buildConsole } from '../../bin/build/console.ts'
 import { consoleRoles } from '../../issuer/base/console-roles.ts'
+import type { Gateway } from '../../issuer/console/gateways/gateways.ts'
 import { startChromium } from '../../test/support/chromium.ts'
 import type { Connection } from '../harness/database-store.ts'
-import { underTest } from '../harness/process.ts'
+import { type Cpu, underTest } from '../harness/process.ts'
 import type { Stage } from '../harness/stage.ts'
 import { managementToken } from './management.ts'
 import { manager } from './sign-in-world.ts'
@@ -24,13 +25,18 @@ export interface ConsoleWorld {
 }
 
 /** On a database of ours, whatever is in it. */
-export const startConsoleWorld = async (stage: Stage, connection: Connection): Promise<ConsoleWorld> => {
+export const startConsoleWorld = async (
+  stage: Stage,
+  connection: Connection,
+  { gateways = [], cpu = underTest }: { gateways?: readonly Gateway[]; cpu?: Cpu } = {},
+): Promise<ConsoleWorld> => {
   const folder = await buildConsole()
   if (folder === undefined) throw new Error('there is no Vite to build the console with')
-  const server = await stage.serve(new URL('../targets/issuer.ts', import.meta.url), underTest, {
+  const server = await stage.serve(new URL('../targets/issuer.ts', import.meta.url), cpu, {
     connection,
     bootstrap: manager,
     consoleFolder: folder,
+    consoleGateways: gateways,
   })
   const origin = `http://localhost:${server.port}`
   const token = await managementToken(server, manager)

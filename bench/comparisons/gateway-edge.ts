@@ -78,7 +78,7 @@ export const gatewayWorld = async (stage: Stage) => {
   const upstream = `http://127.0.0.1:${port}`
   // One process: several would make it more wake-ups for a request.
   const upstreams = ['/a', '/b', '/c'].map((path) => upstream + path)
-  const sign = () => signAccessToken({ privateKey, issuer: upstream, scope: 'read:orders' })
+  const sign = (scope = 'read:orders') => signAccessToken({ privateKey, issuer: upstream, scope })
   const token = await sign()
   const settings: GatewayFileSettings = { upstream, issuer: upstream, audience, bundle }
   const contestant = (name: string, server: Server, protocol: Protocol = 'http'): Contestant => ({

@@ -15,12 +15,16 @@ export type GatewayFileSettings = GatewaySettings & {
   telemetry?: { otlp: string; sample: string }
   /** Tokens are bound to keys, and each request proves that it has the key. */
   dpop?: 'required'
+  /** Tells those whom `issuer` gives a token for `audience`. */
+  inspection?: { port: number; audience: string; issuer: string }
+  /** Rules as a folder, instead of the bundle. */
+  policyFolder?: string
 }
 
 /** `gateway.yaml` of the gateways under test: one issuer, one route, one upstream. */
 export const gatewayFile = (settings: GatewayFileSettings): object => {
   const { upstream, issuer, audience, bundle, dialect, feedClient, targets, certificate, workers, port = 0 } = settings
-  const { telemetry, dpop } = settings
+  const { telemetry, dpop, inspection, policyFolder } = settings
   return {
     version: 1,
     listen: { port, ...(certificate && { tls: { certificates: [certificate] }, http2: true }) },
@@ -29,8 +33,12 @@ export const gatewayFile = (settings: GatewayFileSettings): object => {
     ...(telemetry && { telemetry }),
     ...(dialect && { trustedProxies: ['127.0.0.1'] }),
     ...(dialect && (dialect === 'envoy' ? { extAuthz: { port: 0 } } : { forwardAuth: { dialect } })),
-    issuers: [{ issuer, ...(feedClient && { client: feedClient, revocations: { mode: 'feed' } }) }],
-    policies: { bundle },
+    ...(inspection && { inspection: { ...inspection, issuer: undefined, issuers: [inspection.issuer] } }),
+    issuers: [
+      { issuer, ...(feedClient && { client: feedClient, revocations: { mode: 'feed' } }) },
+      ...(inspection ? [{ issuer: inspection.issuer }] : []),
+    ],
+    policies: policyFolder === undefined ? { bundle } : { path: policyFolder },
     upstreams: { orders: targets ? balanced(targets) : { url: upstream } },
     routes: [
       {
@@ -40,6 +48,7 @@ export const gatewayFile = (settings: GatewayFileSettings): object => {
         audience: [audience],
         scopes: ['read:orders'],
         upstream: 'orders',
+        ...(inspection && { issuers: [issuer] }),
         ...(dpop && { dpop }),
       },
     ],

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { noMessages } from '../../deliveries/messages/settings.ts'
 import { createBus } from '../../events/create-bus.ts'
 import { createPublisher } from '../../events/publisher.ts'
+import type { Gateway } from '../../issuer/console/gateways/gateways.ts'
 import { startIssuer } from '../../issuer/main.ts'
 import { createDatabase } from '../../platform/database/database.ts'
 import { createHealth } from '../../platform/health.ts'
@@ -35,6 +36,8 @@ type IssuerSettings = {
   asksFirst?: boolean
   /** Where the built console is. Absent: its pages are not served. */
   consoleFolder?: string
+  /** That the console asks. */
+  consoleGateways?: Gateway[]
 }
 
 const start = async ({
@@ -47,6 +50,7 @@ const start = async ({
   allowedNetworks = [],
   asksFirst = false,
   consoleFolder,
+  consoleGateways = [],
 }: IssuerSettings) => {
   const logger = createLogger({ name: 'issuer', level: 'warn' })
   const database = createDatabase({ connection, logger })
@@ -56,7 +60,7 @@ const start = async ({
   const rules = asksFirst ? await askingPolicies() : undefined
   const issuer = await startIssuer({
     ...(rules && { policies: { current: () => rules.set } }),
-    console: { folder: consoleFolder },
+    console: { folder: consoleFolder, gateways: () => consoleGateways },
     config: {
       host: '127.0.0.1',
       port: 0,
