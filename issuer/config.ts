@@ -15,6 +15,7 @@ import {
   consoleEnvironment,
   consoleSettingsOf,
   gatewaysAreSafe,
+  gatewaysEnvironment,
 } from './console/console-settings.ts'
 import type { BreachedPasswordsOptions } from './directory/users/password-policy/breached/open-breached-passwords.ts'
 import { type Retention, retentionSettings } from './maintenance/retention.ts'
@@ -97,6 +98,7 @@ const ownSettings = z.object({
   ...webhookTargetSettings,
   ...captchaEnvironment,
   ...consoleEnvironment,
+  ...gatewaysEnvironment,
   BREACHED_PASSWORDS_FILE: setting.text().optional(),
   BREACHED_PASSWORDS_URL: setting
     .url('https:', 'http:')

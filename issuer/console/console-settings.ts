@@ -49,6 +49,10 @@ const gateways = setting
 export const consoleEnvironment = {
   CONSOLE: z.union([z.enum(['off', 'same']), setting.port()], { error: 'must be off, same or a port' }).default('same'),
   CONSOLE_URL: originSetting.optional(),
+}
+
+/** Of the issuer alone: whom the console asks. */
+export const gatewaysEnvironment = {
   CONSOLE_GATEWAYS: gateways.default([]),
   CONSOLE_GATEWAYS_AUDIENCE: setting.text().max(2_048).optional(),
   /** Default false: `https`, unless the gateway is on this machine. */
@@ -57,20 +61,19 @@ export const consoleEnvironment = {
 
 /** What else must hold; for the schemas that have these settings. */
 export const gatewaysAreSafe = {
-  holds: (settings: ConsoleEnvironment): boolean =>
+  holds: (settings: GatewaysEnvironment): boolean =>
     settings.CONSOLE_GATEWAYS_ALLOW_HTTP || !settings.CONSOLE_GATEWAYS.some(({ url }) => isPlainHttp(url)),
   otherwise: {
     path: ['CONSOLE_GATEWAYS'],
     message:
       'must be https: tokens and what gateways decided would cross networks in clear (if it is meant: CONSOLE_GATEWAYS_ALLOW_HTTP=true)',
-    // Also beside other problems, so that all are told at once.
-    when: ({ value }: { value: unknown }) => Array.isArray(Object(value)['CONSOLE_GATEWAYS']),
   },
 }
 
 type ConsoleEnvironment = z.output<z.ZodObject<typeof consoleEnvironment>>
+type GatewaysEnvironment = z.output<z.ZodObject<typeof gatewaysEnvironment>>
 
-export const consoleSettingsOf = (settings: ConsoleEnvironment): ConsoleSettings => {
+export const consoleSettingsOf = (settings: ConsoleEnvironment & Partial<GatewaysEnvironment>): ConsoleSettings => {
   const { CONSOLE, CONSOLE_URL } = settings
   return {
     isOn: CONSOLE !== 'off',

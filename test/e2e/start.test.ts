@@ -48,6 +48,22 @@ describe('surrogate start --demo', { timeout: 180_000 }, () => {
     expect(demo.output).toContain('Every step was as expected.')
     expect(demo.code).toBe(0)
 
+    // Its console finds its gateway by itself.
+    const [, setup = '', token] = await stack.waitFor(/(http:\S+\/console\/setup)#([\w-]{43})/)
+    const { origin } = new URL(setup)
+    const owner = { token, name: 'Ada', primaryEmail: 'ada@example.test', password: 'correct horse battery staple 7' }
+    const made = await fetch(setup, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', origin },
+      body: JSON.stringify(owner),
+    })
+    const cookie = made.headers.getSetCookie().map((line) => line.split(';', 1)[0])
+    const asked = await fetch(`${origin}/console/gateways`, { headers: { cookie: cookie.join('; ') } })
+    expect({ status: asked.status, body: await asked.json() }).toMatchObject({
+      status: 200,
+      body: { gateways: [{ name: 'gateway', state: 'answers', revision: expect.any(String) }] },
+    })
+
     const readyz = await fetch(`http://127.0.0.1:${settings.env['ADMIN_PORT']}/readyz`)
     expect({ status: readyz.status, body: await readyz.json() }).toMatchObject({ status: 200, body: { ok: true } })
 

@@ -50,7 +50,7 @@ export interface ListedDecisions {
 const timeoutMs = 5_000
 /** Of an account of a decision, for which rules are compiled. In ms. */
 const whyTimeoutMs = 20_000
-/** Lists that are made at a time: what gateways answered is held until then. Others wait, and beyond those they are refused. */
+/** Lists that are made at a time, since each holds what gateways answered. Others wait, and too many are refused. */
 const listing = { permits: 8, maxWaiting: 64, full: overloaded }
 /** Of a list, in characters. */
 const mostListed = 8_388_608

@@ -6,7 +6,7 @@ import { readEvents } from './events.ts'
 import { type Gateway, type GatewayState, GatewayTrouble } from './gateways.ts'
 import { createPosition } from './position.ts'
 
-/** What is told of one gateway. Each is waited for, so that a slow reader slows the gateway's stream and no memory fills. */
+/** What is told of one gateway. Each is waited for: a slow reader slows the gateway's stream, and no memory fills. */
 export interface Told {
   decision(record: Readonly<Record<string, unknown>>): Promise<void>
   lost(count: number): Promise<void>
@@ -16,7 +16,7 @@ export interface Told {
 
 const retry = { first: 200, longest: 5_000, jitter: 0.25 }
 
-/** Follows the decisions of a gateway over breaks, without a hole and without telling one twice, until `signal` aborts. */
+/** Follows the decisions of a gateway until `signal` aborts: over breaks, without a hole and without one told twice. */
 export const followGateway = async (options: {
   gateway: Gateway
   client: GatewayClient

@@ -8,8 +8,8 @@ import type { ConsoleSession } from '../session-store.ts'
 export type Asker = Pick<ConsoleSession, 'user' | 'authorizationId' | 'scopes' | 'revokedUntil'>
 
 /**
- * An access token for gateways with this audience; `isNew`: not one that was used before. It ends with the session, since gateways follow what is revoked.
- * Throws 403 `auth.forbidden` for whom no permission lets ask gateways.
+ * An access token for gateways with this audience; `isNew`: not one that was used before. It ends with the session,
+ * since gateways follow what is revoked. Throws 403 `auth.forbidden` for whom no permission lets ask gateways.
  */
 export type TokenFor = (asker: Asker, audience: string, options?: { isNew?: boolean }) => string
 

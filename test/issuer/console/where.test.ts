@@ -89,7 +89,7 @@ test.for([
   ],
 ] as const)('%j is read', ([environment, expected]) => {
   const key = Buffer.alloc(32).toString('base64')
-  expect(loadIssuerConfig({ KEY_ENCRYPTION_KEY: key, ...environment }).console).toEqual(expected)
+  expect(loadIssuerConfig({ KEY_ENCRYPTION_KEY: key, ...environment }).console).toMatchObject(expected)
 })
 
 test.for([{ CONSOLE: 'on' }, { CONSOLE: '99999' }, { CONSOLE: '3009', CONSOLE_URL: 'https://a.test/admin' }])(

@@ -107,7 +107,7 @@ export const useGateway = <Name extends EndpointName>(
     placeholderData: keepPreviousData,
   })
 
-/** Work or a change at one gateway. Where a fresh proof of who one is is missing, the person signs in and comes back. */
+/** Work or a change at one gateway. Where a fresh proof of the person is missing, they sign in and come back. */
 export const useAskGateway = <Name extends EndpointName>(name: Name) =>
   useMutation({
     mutationFn: ({ gateway, ...input }: GatewayInput<Name> & { gateway: string }) =>

@@ -44,7 +44,7 @@ const answering = async (stream: EventStream) => {
 }
 const idsOf = (events: readonly ReceivedEvent[]): string[] =>
   events.filter(({ event }) => event === 'decision').map(({ data }) => data.decision_id)
-/** Those of `made` as often as they came; after a break also what was made in the second before the stream began may. */
+/** Those of `made`, as often as they came: after a break others may, of the second before the stream began. */
 const cameOf = ({ events }: EventStream, made: readonly string[]) =>
   idsOf(events)
     .filter((id) => made.includes(id))
@@ -190,4 +190,13 @@ test('one person has eight streams at most', async () => {
     next.close()
     expect(next.status).toBe(200)
   })
+})
+
+test('when the issuer stops, a stream is told and ends', async () => {
+  const other = await startConsoleWithGateways()
+  const browser = await other.home.browserOf(await other.home.createMember('auditor'))
+  const stream = await other.stream(browser)
+  await other.close()
+  await stream.ended
+  expect(stream.events.at(-1)).toEqual({ id: undefined, event: 'end', data: { because: 'closing' } })
 })
