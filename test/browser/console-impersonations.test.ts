@@ -77,6 +77,8 @@ describe.skipIf(!chromium)('in Chromium', () => {
     const id = page.url().split('/').at(-1)!
     const { number } = (await app.home.issuer.api('GET', `/impersonation-requests/${id}`)).body
     await page.getByText(`Tell the customer the number ${number}`).waitFor()
+    const make = page.getByRole('button', { name: 'Make the subject token' })
+    expect(await make.getAttribute('aria-disabled')).toBe('true')
     await visit.expectUsable()
 
     const auditor = await app.signIn('/impersonations', { roles: ['auditor'], viewport: { width: 320, height: 640 } })
@@ -90,7 +92,7 @@ describe.skipIf(!chromium)('in Chromium', () => {
       [id],
     )
     await page.getByText('approved', { exact: true }).waitFor()
-    await page.getByRole('button', { name: 'Make the subject token' }).click()
+    await make.click()
     const token = await page.getByRole('region', { name: 'subject token', exact: true }).textContent()
     const sid = await exchange(token!)
     await visit.goTo(`/impersonations/${sid}`)

@@ -113,7 +113,7 @@ export interface NamedEvent {
   createdAt: Date
 }
 
-/** The events of the session itself, of the request that was approved, and of the first `limit` changes that name it. */
+/** The events of the session itself, of the request that was approved, and of the first `limit` changes. */
 export const findEvents = (
   query: Query,
   session: { id: string; approvalId: string | null },

@@ -21,8 +21,8 @@ export const createQueryClient = () =>
 type Again<Body> = number | false | ((last: Body | undefined) => number | false)
 
 /**
- * Reads by an operation; `when` false: not yet; `everyMs`: again and again, while the page is looked at. The page before
- * stays while the next one is fetched.
+ * Reads by an operation; `when` false: not yet; `everyMs`: again and again, while the page is looked at. The page
+ * before stays while the next one is fetched.
  */
 export const useRead = <Id extends OperationId>(
   id: Id,

@@ -1,17 +1,18 @@
 import { useChange, useRead } from '../../api/queries.ts'
-import { Allowed } from '../../components/allowed.tsx'
-import { Button } from '../../components/button.tsx'
+import { useRefusal } from '../../api/session.tsx'
+import { Button, RefusalContext } from '../../components/button.tsx'
 import { CopyAsCurl, EntityId } from '../../components/copy.tsx'
 import { Notice, ProblemNotice } from '../../components/notice.tsx'
 import { Facts, Loading, Page, type PageProps, Section } from '../../components/page.tsx'
 import { FullTime, RelativeTime } from '../../components/time.tsx'
-import { StateOfRequest } from './state.tsx'
+import { type Request, StateOfRequest } from './state.tsx'
 import { SubjectToken } from './subject-token.tsx'
 
 /** One question to a customer: the number to tell them, and what they said. */
 const RequestPage = ({ params: { id = '' } }: PageProps) => {
   const { data, error } = useRead('getImpersonationRequest', { params: { id } }, { everyMs: 2_000 })
   const take = useChange('createSubjectToken')
+  const refusal = useRefusal('createSubjectToken')
   const input = { body: { requestId: id } }
   if (error) return <ProblemNotice error={error} />
   if (!data) return <Loading />
@@ -26,16 +27,11 @@ const RequestPage = ({ params: { id = '' } }: PageProps) => {
         !taken && (
           <>
             <CopyAsCurl operation="createSubjectToken" input={input} />
-            <Allowed operation="createSubjectToken">
-              <Button
-                kind="main"
-                isDisabled={status !== 'approved'}
-                isPending={take.isPending}
-                onPress={() => take.mutate(input)}
-              >
+            <RefusalContext value={refusal ?? whyNot(data.body)}>
+              <Button kind="main" isPending={take.isPending} onPress={() => take.mutate(input)}>
                 Make the subject token
               </Button>
-            </Allowed>
+            </RefusalContext>
           </>
         )
       }
@@ -62,7 +58,7 @@ const RequestPage = ({ params: { id = '' } }: PageProps) => {
             Permissions: rest.scopes?.join(' '),
             Asked: <FullTime at={rest.createdAt} />,
             Answered: rest.decidedAt && <FullTime at={rest.decidedAt} />,
-            Until: status === 'approved' && <RelativeTime at={rest.expiresAt} />,
+            Until: status === 'approved' ? <RelativeTime at={rest.expiresAt} /> : undefined,
             'Only looking': rest.readOnly ? 'yes' : undefined,
             'No longer than': rest.maxTtl && `${Math.round(rest.maxTtl / 60)} minutes`,
           }}
@@ -70,6 +66,20 @@ const RequestPage = ({ params: { id = '' } }: PageProps) => {
       </Section>
     </Page>
   )
+}
+
+const consoleClientId = 'surrogate-console'
+
+/** Why no token can be made of it here, now. */
+const whyNot = ({ status, creatorId }: Request): string | undefined => {
+  if (creatorId !== consoleClientId) return 'Only the application that asked gets the token.'
+  return {
+    pending: 'The customer has not answered yet.',
+    approved: undefined,
+    refused: 'The customer does not want it.',
+    expired: 'It has expired. Ask again.',
+    used: 'The token was made already.',
+  }[status]
 }
 
 export default RequestPage
