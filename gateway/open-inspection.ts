@@ -14,6 +14,7 @@ import type { Inspected } from './inspection/inspected.ts'
 import { type InspectionListener, openInspectionListener } from './inspection/listener.ts'
 import { createRules } from './inspection/rules.ts'
 import { createStreams } from './inspection/stream.ts'
+import { createTrial } from './inspection/trial.ts'
 import { createUnread } from './inspection/unread.ts'
 import { openTrust } from './open-trust.ts'
 import { createPipeline } from './pipeline.ts'
@@ -78,6 +79,7 @@ export const openInspection = async (options: InspectionOptions): Promise<Runnin
   ])
   const evaluation = createEvaluation()
   const rules = createRules({ opaBin })
+  const trial = createTrial({ opaBin })
   const streams = createStreams(inspected)
   const unread = createUnread()
   const opened = metrics.gauge('surrogate_gateway_inspection_streams', 'Open streams of decisions')
@@ -88,7 +90,7 @@ export const openInspection = async (options: InspectionOptions): Promise<Runnin
     const issuers = config.issuers.filter(({ issuer }) => config.inspection.route.issuers.includes(issuer))
     const trust = openTrust({ ...options, config: { ...config, issuers }, lifecycle, metrics: trustMetrics, now })
     const access = createAccess({ ...trust, route: config.inspection.route, now })
-    const answers = createAnswers({ config, inspected, evaluation, rules })
+    const answers = createAnswers({ config, inspected, evaluation, rules, trial, opaBin, logger, now })
     const stop = access.onRevoked(streams.check)
     return {
       config,
@@ -110,7 +112,7 @@ export const openInspection = async (options: InspectionOptions): Promise<Runnin
     await current.access.check(context, found?.endpoint.scope)
     if (!found) throw problem('not_found')
     const { name, endpoint } = found
-    const asked = await readAsked(found, context)
+    const asked = { ...(await readAsked(found, context)), by: nameOf(context) }
     if (name === 'stream') {
       response.setHeaders(new Headers({ ...fields, 'content-type': 'text/event-stream', 'x-request-id': context.id }))
       const endOf = async () => (current ? current.access.endOf(context, endpoint.scope) : 'refused')
@@ -150,7 +152,7 @@ export const openInspection = async (options: InspectionOptions): Promise<Runnin
     current = undefined
     stopCounting()
     streams.close()
-    await Promise.all([closing?.close(), evaluation.close()])
+    await Promise.all([closing?.close(), evaluation.close(), trial.close()])
   }
   const listener: InspectionListener = await openInspectionListener({
     settings: options.config.inspection,
@@ -179,5 +181,9 @@ export const openInspection = async (options: InspectionOptions): Promise<Runnin
     },
   }
 }
+
+/** Who asks, for the log. */
+const nameOf = ({ principal }: ReadRequest): string =>
+  principal?.input.subject?.id ?? principal?.input.client?.id ?? 'unknown'
 
 const fields = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' }

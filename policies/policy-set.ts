@@ -10,6 +10,7 @@ import {
   findOpa,
   firstDifference,
   hashSources,
+  type InputReads,
   type Isolation,
   type IsolationOptions,
   loadWasmEngine,
@@ -49,12 +50,15 @@ export interface PortablePolicies {
   prepared: PreparedEngine
   /** SHA-256 of the rules by their files, where it is known what they were compiled from. */
   sources: Readonly<Record<string, string>> | undefined
+  /** What each entrypoint reads of its input, where that is known. */
+  reads: Readonly<Record<string, InputReads>> | undefined
 }
 
 /** @param prepared made from the bundle; it may have a memory that belongs to another runner. */
 export const portable = ({ built }: Pick<Bundle, 'built'>, { module, image }: PreparedEngine): PortablePolicies => ({
   prepared: { module, image },
   sources: built?.sources,
+  reads: built?.reads,
 })
 
 export interface PolicySource {

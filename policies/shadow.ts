@@ -204,7 +204,8 @@ const compareBy: Record<string, (decision: Decision) => unknown> = {
   headers: ({ headers }) => Object.entries(headers).sort(),
 }
 
-const differences = (live: Decision, candidate: Decision): string[] =>
+/** The members in which two decisions differ. */
+export const differences = (live: Decision, candidate: Decision): string[] =>
   isBareAllow(live) && isBareAllow(candidate)
     ? none
     : Object.keys(compareBy).filter(
@@ -221,7 +222,7 @@ const isBareAllow = ({ allow, headers }: Decision): boolean => {
 }
 
 /** What may stand in a log: no header's value, no text made from the input. */
-const summary = (decision: Decision) => ({
+export const summary = (decision: Decision) => ({
   allow: decision.allow,
   ...(!decision.allow && { reason: decision.reason, ...(decision.scope && { scope: decision.scope }) }),
   ...(!decision.allow && decision.error !== undefined && { error: decision.error }),

@@ -99,7 +99,14 @@ const selectedHeaders = (fields: FieldList, wanted: readonly string[]): Record<s
   return selected
 }
 
-const policyInput = (context: RoutedRequest, now: number): PolicyInput => {
+/** What an input is made of. */
+export interface AskedRequest extends Pick<RoutedRequest, 'id' | 'route' | 'params' | 'principal' | 'tls'> {
+  request: Omit<RoutedRequest['request'], 'accessToken' | 'peer' | 'bodyLength' | 'forwardedFor'>
+  headers: Pick<RoutedRequest['headers'], 'forwardable'>
+}
+
+/** Without the body. `now` in seconds. */
+export const policyInput = (context: AskedRequest, now: number): PolicyInput => {
   const { id, request, headers, route, params, principal, tls } = context
   const { method, scheme, host, path, segments, query, clientIp } = request
   const { scopes, audience, impersonation } = route

@@ -20,6 +20,10 @@ export const inspectionContradictions = (file: GatewayFile): Contradiction[] => 
   }
   const shared = file.routes.find(({ audience }) => audience.includes(inspection.audience))
   if (shared) report(['audience'], `is an audience of the route ${shared.id}: tokens for an API must not inspect`)
+  const { path, bundle, verify } = file.policies
+  if (inspection.savePolicies && (path === undefined || bundle !== undefined || verify)) {
+    report(['savePolicies'], 'needs policies.path, a folder of rules: neither a bundle nor signatures')
+  }
   if (inspection.keep < leastKept * workersOf(file)) {
     report(['keep'], `is divided among the ${workersOf(file)} workers: must be at least 1MB for each`)
   }

@@ -1,17 +1,25 @@
+import type { Clock } from '../../platform/clock.ts'
+import type { Logger } from '../../platform/logger.ts'
 import type { PolicySet } from '../../policies/decide.ts'
+import { issueLine } from '../../policies/engine/index.ts'
 import type { GatewayConfig } from '../config/load.ts'
 import type { Mask } from '../config/settings/logs.ts'
 import { createMasks } from '../logs/mask.ts'
 import { problem } from '../refusals/problems.ts'
 import { createRouter } from '../routing/router.ts'
+import { previewAccess } from './access-preview.ts'
 import { type AnswerOf, decisionRecord, type EndpointName, type QueryOf } from './api.ts'
 import type { FoundDecisions } from './decision-ring.ts'
 import type { Evaluation, EvaluationQuestion } from './evaluation.ts'
 import type { Inspected } from './inspected.ts'
 import { explainMatch, type Routes } from './match.ts'
+import type { AccessRequest, SaveRequest, TryAnswer, TryRequest } from './policy-answers.ts'
+import { isFolder, tellPolicyFiles } from './policy-files.ts'
 import { touches } from './recorded-input.ts'
 import { routesInOrder } from './routes.ts'
 import { mostExplained, type Rules } from './rules.ts'
+import { saveRules } from './save-rules.ts'
+import type { Trial } from './trial.ts'
 import { explainDecision } from './why.ts'
 
 /** What was asked: the parts of the path, the query, the body, each as its schema gives it. */
@@ -20,6 +28,8 @@ export interface Asked<Name extends EndpointName> {
   /** `:name` of the path, where it has one. */
   named: string
   body: unknown
+  /** The subject or client of the token. */
+  by: string
 }
 
 /** JSON as text, or what becomes JSON. */
@@ -35,10 +45,15 @@ export const createAnswers = (parts: {
   inspected: Inspected
   evaluation: Evaluation
   rules: Rules
+  trial: Trial
+  opaBin: string | undefined
+  logger: Logger
+  now: Clock
 }): Answers => {
-  const { config, inspected, evaluation, rules } = parts
+  const { config, inspected, evaluation, rules, trial, opaBin, logger, now } = parts
 
-  const masks = createMasks((config.decisionLog?.mask ?? []).filter((mask) => isOfResult(mask)))
+  const resultMasks = (config.decisionLog?.mask ?? []).filter((mask) => isOfResult(mask))
+  const masks = createMasks(resultMasks)
   const routes: Routes = { routes: config.routes, router: createRouter(config.routes) }
 
   const recordOf = async (request: string): Promise<Uint8Array> => {
@@ -46,6 +61,9 @@ export const createAnswers = (parts: {
     if (!found) throw problem('not_found', { detail: 'No decision with this id is kept.' })
     return found.bytes
   }
+
+  const recordsOf = async (limit: number): Promise<Uint8Array[]> =>
+    (await inspected.decisions.find({}, limit)).decisions.map(({ bytes }) => bytes)
 
   /** With the rules that were asked, where that can be told. */
   const evaluated = async (policies: PolicySet, question: EvaluationQuestion) => {
@@ -90,7 +108,55 @@ export const createAnswers = (parts: {
       return { ...answer, ...masks(answer) } as AnswerOf<'evaluate'>
     },
     tests: () => rules.test(config.policies),
+    policies: () => tellPolicyFiles({ config, policies: inspected.policies(), opaBin }),
+    async try({ body }) {
+      const { files, entrypoint = config.policies.entrypoint, decisions, ...asked } = body as TryRequest
+      await requireRules(config)
+      return trial.alone(async (run) =>
+        run({
+          ...{ config, files, policies: inspected.policies(), masks: resultMasks },
+          question: asked.input === undefined ? undefined : { entrypoint, input: asked.input },
+          records: decisions === 0 ? undefined : await recordsOf(decisions),
+        }),
+      )
+    },
+    async save({ body, by }) {
+      const { files } = body as SaveRequest
+      const { canSave, cannotSave } = await tellPolicyFiles({ config, policies: inspected.policies(), opaBin })
+      if (!canSave) throw problem('not_found', { detail: cannotSave })
+      const texts = Object.fromEntries(Object.entries(files).map(([path, { text }]) => [path, text]))
+      const saved = await trial.alone((run) =>
+        saveRules(config.policies.path, files, async () => {
+          const wanted = { config, files: texts, policies: inspected.policies(), masks: resultMasks }
+          requireGood(JSON.parse((await run(wanted)).toString()) as TryAnswer)
+        }),
+      )
+      logger.info({ by, files: saved }, 'policies saved')
+      return { files: saved }
+    },
+    access: ({ body }) => {
+      const policies = inspected.policies()
+      const explain = (question: EvaluationQuestion) => rules.explain(config.policies, policies, question)
+      return previewAccess({ config, routes, policies, evaluation, explain, now }, body as AccessRequest)
+    },
   }
+}
+
+/** Throws `AppError` 404 where there are none that candidates could stand beside. */
+const requireRules = async ({ policies: { path, verify } }: GatewayConfig): Promise<void> => {
+  if (!verify && (await isFolder(path))) return
+  throw problem('not_found', { detail: 'The policies are no folder of rules that others could be tried in.' })
+}
+
+/** Of the first mistakes; the rest is told by a trial. */
+const longestDetail = 1_000
+
+/** Throws `AppError` 422. */
+const requireGood = ({ issues, missing, tests }: TryAnswer): void => {
+  const refuse = (detail: string) => problem('rules_refused', { detail: detail.slice(0, longestDetail) })
+  if (issues.length > 0) throw refuse(issues.map(issueLine).join('; '))
+  if (missing.length > 0) throw refuse(`Routes need these entrypoints: ${missing.join(', ')}.`)
+  if (!tests?.passed) throw refuse(tests?.report ?? 'The tests cannot be run.')
 }
 
 const isOfResult = (mask: Mask): boolean => touches(typeof mask === 'string' ? mask : mask.path, '/result')

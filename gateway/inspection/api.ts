@@ -1,5 +1,18 @@
 import { z } from 'zod'
 import { explainedRule, nearMiss, remedy, stages } from './explanation.ts'
+import {
+  accessAnswer,
+  accessRequest,
+  decisionSummary,
+  largestCandidates,
+  largestClaims,
+  policyFiles,
+  ruleTests,
+  saveAnswer,
+  saveRequest,
+  tryAnswer,
+  tryRequest,
+} from './policy-answers.ts'
 import { issuersInspection } from './trusted-issuers.ts'
 import { gatewayInspection } from './upstreams.ts'
 
@@ -172,31 +185,6 @@ export const evaluationRequest = z.strictObject({
   input: z.unknown(),
 })
 
-const tests = z.object({
-  passed: z.boolean(),
-  /** OPA's own account of what failed, or one line. */
-  report: z.string(),
-  tests: z.array(
-    z.object({
-      package: z.string(),
-      name: z.string(),
-      file: z.string(),
-      line: z.number(),
-      outcome: z.enum(['passed', 'failed', 'skipped']),
-      milliseconds: z.number(),
-    }),
-  ),
-})
-
-const shadowSummary = z.object({
-  allow: z.boolean(),
-  reason: z.string().optional(),
-  scope: z.array(z.string()).optional(),
-  error: z.string().optional(),
-  /** Names only. */
-  headers: z.array(z.string()).optional(),
-})
-
 export const shadowDifference = z.object({
   /** RFC 3339. */
   timestamp: z.string(),
@@ -205,8 +193,8 @@ export const shadowDifference = z.object({
   entrypoint: z.string(),
   /** The members of the decision. */
   differs: z.array(z.string()),
-  live: shadowSummary,
-  shadow: shadowSummary,
+  live: decisionSummary,
+  shadow: decisionSummary,
   /** Of the shadow policies. */
   revision: z.string(),
 })
@@ -290,7 +278,35 @@ export const inspectionEndpoints = {
     body: evaluationRequest,
     answer: evaluation,
   },
-  tests: { method: 'POST', path: '/tests', scope: 'evaluate', query: none, answer: tests },
+  tests: { method: 'POST', path: '/tests', scope: 'evaluate', query: none, answer: ruleTests },
+  policies: { method: 'GET', path: '/policies', scope: 'inspect', query: none, answer: policyFiles },
+  try: {
+    method: 'POST',
+    path: '/try',
+    scope: 'evaluate',
+    query: none,
+    body: tryRequest,
+    largestBody: largestCandidates,
+    answer: tryAnswer,
+  },
+  save: {
+    method: 'PUT',
+    path: '/policies/files',
+    scope: 'edit',
+    query: none,
+    body: saveRequest,
+    largestBody: largestCandidates,
+    answer: saveAnswer,
+  },
+  access: {
+    method: 'POST',
+    path: '/access',
+    scope: 'evaluate',
+    query: none,
+    body: accessRequest,
+    largestBody: largestClaims,
+    answer: accessAnswer,
+  },
 } as const satisfies Record<string, InspectionEndpoint>
 
 export interface InspectionEndpoint {
@@ -299,6 +315,8 @@ export interface InspectionEndpoint {
   scope: 'inspect' | 'evaluate' | 'edit'
   query: z.ZodType
   body?: z.ZodType
+  /** In bytes. Default 128 kB: an input of a policy has at most 64 kB. */
+  largestBody?: number
   answer: z.ZodType
 }
 

@@ -33,8 +33,8 @@ export const findEndpoint = ({ method, segments }: CanonicalRequest): FoundEndpo
   return { name, endpoint, named: place < 0 ? '' : segments[place]! }
 }
 
-/** Of a body, in bytes: an input of a policy has at most 64 kB. */
-const largestBody = 131_072
+/** Of a body, in bytes, unless its endpoint says otherwise. */
+const usualBody = 131_072
 
 /** Query and body as their schemas read them. Throws `AppError`: 400, 413. */
 export const readAsked = async ({ endpoint, named }: FoundEndpoint, { request: { query }, incoming }: ReadRequest) => {
@@ -45,6 +45,7 @@ export const readAsked = async ({ endpoint, named }: FoundEndpoint, { request: {
   }
   const parsed = parse(endpoint.query, parameters)
   if (!endpoint.body) return { query: parsed, named, body: undefined }
+  const { largestBody = usualBody } = endpoint
   const bytes = await readWhole(incoming.iterator({ destroyOnReturn: false }), largestBody, () =>
     problem('content_too_large'),
   )

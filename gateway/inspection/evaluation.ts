@@ -10,6 +10,8 @@ import { problem } from '../refusals/problems.ts'
 export interface Evaluation {
   /** Throws `AppError`: 400 for an entrypoint that is not there, 503 when too many wait or no answer came. */
   ask(policies: PolicySet, question: EvaluationQuestion, units: number): Promise<EvaluationReply>
+  /** The same of several, in one turn. There are fewer replies than questions when they take long. */
+  askEach(policies: PolicySet, questions: readonly EvaluationQuestion[], units: number): Promise<EvaluationReply[]>
   close(): Promise<void>
 }
 
@@ -68,39 +70,43 @@ export const createEvaluation = (): Evaluation => {
     return worker
   }
 
+  const askEach: Evaluation['askEach'] = (policies, questions, units) =>
+    oneAtATime(async () => {
+      const prepared = policies.forThread?.().prepared
+      if (!prepared) throw busy()
+      if (questions.some(({ entrypoint }) => !Object.hasOwn(prepared.image.entrypoints, entrypoint))) {
+        throw problem('invalid_request', { detail: 'The policies have no such entrypoint.' })
+      }
+      const worker = await threadFor(policies, prepared, units)
+      clearTimeout(idle)
+      try {
+        return await repliesOf(worker, questions)
+      } catch (cause) {
+        await end()
+        throw problem('policy_unavailable', { headers: { 'retry-after': '1' }, cause })
+      } finally {
+        idle = setTimeout(() => void end(), idleMs).unref()
+      }
+    })
+
   return {
-    ask: (policies, question, units) =>
-      oneAtATime(async () => {
-        const prepared = policies.forThread?.().prepared
-        if (!prepared) throw busy()
-        if (!Object.hasOwn(prepared.image.entrypoints, question.entrypoint)) {
-          throw problem('invalid_request', { detail: 'The policies have no such entrypoint.' })
-        }
-        const worker = await threadFor(policies, prepared, units)
-        clearTimeout(idle)
-        try {
-          return await replyOf(worker, question)
-        } catch (cause) {
-          await end()
-          throw problem('policy_unavailable', { headers: { 'retry-after': '1' }, cause })
-        } finally {
-          idle = setTimeout(() => void end(), idleMs).unref()
-        }
-      }),
+    // The first one is always answered.
+    ask: async (policies, question, units) => (await askEach(policies, [question], units))[0]!,
+    askEach,
     close: end,
   }
 }
 
-const replyOf = (worker: Worker, question: EvaluationQuestion): Promise<EvaluationReply> =>
+const repliesOf = (worker: Worker, questions: readonly EvaluationQuestion[]): Promise<EvaluationReply[]> =>
   new Promise((resolve, reject) => {
     const settle = (act: () => void) => {
       clearTimeout(timer)
       worker.off('message', onMessage).off('exit', onExit)
       act()
     }
-    const onMessage = (reply: EvaluationReply) => settle(() => resolve(reply))
+    const onMessage = (replies: EvaluationReply[]) => settle(() => resolve(replies))
     const onExit = () => settle(() => reject(new Error('the thread has ended')))
     const timer = setTimeout(() => settle(() => reject(new Error('no answer in time'))), deadlineMs)
     worker.on('message', onMessage).on('exit', onExit)
-    worker.postMessage(question)
+    worker.postMessage(questions)
   })

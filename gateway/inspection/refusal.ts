@@ -39,6 +39,9 @@ const stageOf: Readonly<Record<ProblemCode, Stage | Stages>> = {
   policy_denied: 'policy',
   policy_error: 'policy',
   policy_unavailable: 'policy',
+  // Of the inspection API only.
+  rules_changed: 'policy',
+  rules_refused: 'policy',
   origin_not_allowed: 'upstream',
   upgrade_required: 'upstream',
   client_too_slow: 'upstream',

@@ -9,6 +9,8 @@ export const problems = {
   not_found: [404, 'No route matches this request.'],
   request_timeout: [408, 'The request took too long to arrive.'],
   client_too_slow: [408, 'The client took the answer too slowly.'],
+  rules_changed: [412, 'The file has changed since it was read.'],
+  rules_refused: [422, 'The rules do not compile, or their tests fail.'],
   content_too_large: [413, 'The request body is too large.'],
   unsupported_media_type: [415, 'The request body is of a type that is not read here.'],
   uri_too_long: [414, 'The request target is too long.'],

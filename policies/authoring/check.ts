@@ -8,6 +8,7 @@ import {
   compilePolicies,
   issueLine,
   isTest,
+  type Opa,
   PolicyError,
   runOpa,
   type Sources,
@@ -20,12 +21,13 @@ import { inputSchemas } from '../schemas.ts'
  * which the rules cannot be built; none when the rules are well. Rules get their input's type from the metadata of
  * their package (`# schemas: - input: schema.gateway`, in any one file of it).
  */
-export const checkRules = async (options: { sources: Sources; opa: string }): Promise<CompileIssue[]> => {
+export const checkRules = async (options: { sources: Sources; opa: Opa }): Promise<CompileIssue[]> => {
   const issues = [...(await strictIssues(options)), ...(await buildIssues(options))]
   return [...new Map(issues.map((issue) => [issueLine(issue), issue])).values()]
 }
 
-const strictIssues = (options: { sources: Sources; opa: string }): Promise<CompileIssue[]> =>
+/** Mistakes in rules that compile, such as misspelt input; and whatever keeps them from it. */
+export const strictIssues = (options: { sources: Sources; opa: Opa }): Promise<CompileIssue[]> =>
   withSources(options.sources, async (folder, scratch) => {
     const schemas = join(scratch, 'schemas')
     await mkdir(schemas)
@@ -43,7 +45,7 @@ const strictIssues = (options: { sources: Sources; opa: string }): Promise<Compi
   })
 
 /** Not every mistake is one of a file: rules without an entrypoint cannot be built. */
-const buildIssues = async ({ sources, opa }: { sources: Sources; opa: string }): Promise<readonly CompileIssue[]> => {
+const buildIssues = async ({ sources, opa }: { sources: Sources; opa: Opa }): Promise<readonly CompileIssue[]> => {
   const rules = new Map([...sources].filter(([name]) => !isTest(name)))
   try {
     await compilePolicies({ sources: rules, opa })
@@ -86,7 +88,7 @@ const testsSchema = z
  */
 export const testRules = (options: {
   sources: Sources
-  opa: string
+  opa: Opa
 }): Promise<{ passed: boolean; report: string; tests: RuleTest[] }> =>
   withSources(options.sources, async (folder) => {
     // The interpreter may use all built-in functions, so the capabilities are given here too.

@@ -1,7 +1,15 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { capabilitiesFile, checkIssues, PolicyError, runOpa, type Sources, withSources } from '../engine/index.ts'
+import {
+  capabilitiesFile,
+  checkIssues,
+  type Opa,
+  PolicyError,
+  runOpa,
+  type Sources,
+  withSources,
+} from '../engine/index.ts'
 
 /**
  * Why rules decide as they do: OPA's interpreter evaluates the entrypoint again and traces it, and what it traced
@@ -31,7 +39,7 @@ export interface ExplainedRule {
 /** Throws `PolicyError` when the rules do not compile. */
 export const explain = (options: {
   sources: Sources
-  opa: string
+  opa: Opa
   entrypoint: string
   input: unknown
 }): Promise<Explanation> =>

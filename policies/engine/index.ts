@@ -7,6 +7,7 @@
  *     }))) engine.evaluate('example/decision', { user: 'alice' })
  */
 
+export type { InputReads } from './base/input-reads.ts'
 export {
   type CompileIssue,
   CompilerMissing,
@@ -28,7 +29,7 @@ export {
   withSources,
 } from './compile/compile.ts'
 export { inputReads } from './compile/find-input-reads.ts'
-export { findOpa, runOpa } from './compile/opa.ts'
+export { findOpa, type Opa, runOpa } from './compile/opa.ts'
 export { firstDifference, hashSources, isTest, listSources, readSources, type Sources } from './compile/sources.ts'
 export { createWasmEngine, loadWasmEngine, type WasmEngine } from './evaluate/engine.ts'
 export { defaultUnits, type EngineLimits, type PreparedEngine, prepareEngine } from './instance/runner.ts'

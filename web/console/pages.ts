@@ -1,5 +1,5 @@
 import type { ComponentType } from 'react'
-import { inspecting } from './api/inspecting.ts'
+import { evaluating, inspecting } from './api/inspecting.ts'
 import { fetched } from './components/fetched.ts'
 import type { ConsolePage, PageProps } from './shell/console-page.ts'
 
@@ -22,6 +22,16 @@ export const pages: readonly ConsolePage[] = [
   {
     ...{ path: '/why/:request', title: 'Why', scopes: inspecting },
     Page: page(() => import('./pages/why/why.tsx')),
+  },
+  {
+    ...{ path: '/policies', title: 'Policies', group: 'Gateway', icon: 'policy', key: 'z', scopes: inspecting },
+    words: 'rego rules tests playground shadow patch evaluate',
+    Page: page(() => import('./pages/policies/policies.tsx')),
+  },
+  {
+    ...{ path: '/access', title: 'Access', group: 'Gateway', icon: 'access', key: 'j', scopes: evaluating },
+    words: 'preview who may what routes methods rights dry run',
+    Page: page(() => import('./pages/access/access.tsx')),
   },
   {
     ...{ path: '/gateway', title: 'Gateway', group: 'Gateway', icon: 'gateway', key: 'x', scopes: inspecting },

@@ -11,7 +11,7 @@ export const inspection = z.strictObject({
     .string()
     .min(1)
     .max(2_048)
-    .describe("The `aud` of tokens that may inspect, with the scopes `inspect` and `evaluate`. No route's."),
+    .describe("The `aud` of tokens that may inspect, with the scopes `inspect`, `evaluate` and `edit`. No route's."),
   issuers: z
     .array(z.string())
     .min(1, 'must name an issuer at least')
@@ -20,6 +20,10 @@ export const inspection = z.strictObject({
   keep: bytes(1_048_576, 1_073_741_824)
     .prefault('64MB')
     .describe('Memory for the last decisions, of all workers together. The oldest go first.'),
+  savePolicies: z
+    .boolean()
+    .default(false)
+    .describe('Whether tokens with the scope `edit` may save rules in the folder `policies.path`.'),
 })
 
 export type InspectionSettings = z.output<typeof inspection>

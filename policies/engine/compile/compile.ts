@@ -7,7 +7,7 @@ import { assetUrl } from '../../../platform/module-url.ts'
 import { type CompileIssue, issueLine, PolicyError } from '../base/policy-error.ts'
 import { stampBundle, unpack } from '../bundle/bundle.ts'
 import { inputReads } from './find-input-reads.ts'
-import { runOpa } from './opa.ts'
+import { type Opa, runOpa } from './opa.ts'
 import { fingerprint, hashSources, type Sources, writeSources } from './sources.ts'
 
 /** Exactly the built-in functions that the engine supplies: a rule that uses another one does not compile. */
@@ -19,7 +19,7 @@ export const capabilitiesFile = fileURLToPath(assetUrl('../capabilities.json', i
  */
 export const compilePolicies = (options: {
   sources: Sources
-  opa: string
+  opa: Opa
   revision?: string
   /** Which built-in functions rules may use; `null` = all that OPA has. Default: those that the engine supplies. */
   capabilities?: string | null
@@ -69,7 +69,7 @@ type Target = 'wasm' | 'plan'
  * OPA's intermediate representation of rules without their tests; undefined where there is nothing to compile, or no
  * way to.
  */
-export const planPolicies = (options: { sources: Sources; opa: string }): Promise<unknown> =>
+export const planPolicies = (options: { sources: Sources; opa: Opa }): Promise<unknown> =>
   withSources(options.sources, async (folder, scratch) => {
     const output = join(scratch, 'plan.tar.gz')
     const flags = [
@@ -136,7 +136,7 @@ export const checkIssues = ({ stdout, stderr }: { stdout: string; stderr: string
 }
 
 /** `opa build` prints prose; `opa check` finds the same mistakes and gives their places. */
-const explain = async (opa: string, folder: string, prose: string): Promise<PolicyError> => {
+const explain = async (opa: Opa, folder: string, prose: string): Promise<PolicyError> => {
   const check = await runOpa(opa, ['check', '--format', 'json', '--capabilities', capabilitiesFile, '-b', '.'], {
     cwd: folder,
   })
@@ -145,7 +145,7 @@ const explain = async (opa: string, folder: string, prose: string): Promise<Poli
   return new PolicyError(`the policies do not compile: ${issues.map(issueLine).join('; ')}`, { issues })
 }
 
-const compilerOf = async (opa: string): Promise<string> => {
+const compilerOf = async (opa: Opa): Promise<string> => {
   const { stdout } = await runOpa(opa, ['version'])
   return `opa ${/^Version: (\S+)/m.exec(stdout)?.[1] ?? 'unknown'}`
 }

@@ -54,3 +54,12 @@ test.each([
 ])('%s', (_, members, problem) => {
   expect(problemsOf(members)).toContain(problem)
 })
+
+test('rules are saved into a folder of rules only', () => {
+  const saving = { inspection: { audience, savePolicies: true } }
+  expect(problemsOf({ ...saving, policies: { path: 'rules' } })).toBe('')
+  expect(problemsOf(saving)).toContain('needs policies.path')
+  expect(problemsOf({ ...saving, policies: { bundle: 'https://bundles.test/b.tar.gz' } })).toContain(
+    'needs policies.path',
+  )
+})

@@ -1,9 +1,12 @@
 import type { ReactNode } from 'react'
-import type { OperationId } from '../api/operations.ts'
+import type { Need } from '../api/operations.ts'
 import { useRefusal } from '../api/session.tsx'
 import { RefusalContext } from './button.tsx'
 
-/** What stands in it calls the operation: whoever may not sees it disabled, with the permission that is missing. */
-export const Allowed = ({ operation, children }: { operation: OperationId; children: ReactNode }) => (
+/**
+ * What stands in it calls the operation, or needs one of these permissions: whoever may not sees it disabled, with what
+ * is missing.
+ */
+export const Allowed = ({ operation, children }: { operation: Need; children: ReactNode }) => (
   <RefusalContext value={useRefusal(operation)}>{children}</RefusalContext>
 )

@@ -8,7 +8,8 @@ import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } f
 import { useEffect, useEffectEvent, useRef } from 'react'
 import style from './code-editor.module.css'
 import { colours, look } from './code-editor-look.ts'
-import type { Suggestion } from './field.ts'
+import { rego } from './code-editor-rego.ts'
+import type { CodeLanguage, Suggestion } from './field.ts'
 
 export interface CodeEditorProps {
   label: string
@@ -16,14 +17,16 @@ export interface CodeEditorProps {
   isReadOnly: boolean
   /** What may follow `context.user.`: the members of what stands before the last dot. */
   suggest?: ((before: string) => readonly Suggestion[]) | undefined
+  /** Default JavaScript. */
+  language?: CodeLanguage | undefined
   onChange(value: string): void
 }
 
 /**
- * An editor of JavaScript. It stands in a shadow root: there the browser takes its styles as objects, and the page
- * needs no exception from its policy.
+ * An editor of JavaScript, Rego or JSON. It stands in a shadow root: there the browser takes its styles as objects,
+ * and the page needs no exception from its policy.
  */
-const CodeEditor = ({ label, value, isReadOnly, suggest, onChange }: CodeEditorProps) => {
+const CodeEditor = ({ label, value, isReadOnly, suggest, language = 'javascript', onChange }: CodeEditorProps) => {
   const host = useRef<HTMLDivElement>(null)
   const view = useRef<EditorView>(undefined)
   const changed = useEffectEvent(onChange)
@@ -39,11 +42,14 @@ const CodeEditor = ({ label, value, isReadOnly, suggest, onChange }: CodeEditorP
         doc: first(),
         extensions: [
           ...[lineNumbers(), history(), drawSelection(), highlightActiveLine(), indentOnInput(), indentUnit.of('  ')],
-          ...[bracketMatching(), closeBrackets(), javascript(), syntaxHighlighting(colours), look],
+          ...[bracketMatching(), closeBrackets(), syntaxHighlighting(colours), look],
           // Nothing is scrolled in it: what is would have to be reached by the keyboard apart.
           EditorView.lineWrapping,
-          autocompletion({ override: [pathCompletion(members), localCompletionSource] }),
-          linter(syntaxErrors),
+          language === 'rego' ? rego : javascript(),
+          // JSON is an expression of JavaScript, and no program.
+          language === 'javascript'
+            ? [autocompletion({ override: [pathCompletion(members), localCompletionSource] }), linter(syntaxErrors)]
+            : [],
           // Tab leaves the editor, as everywhere on the page.
           keymap.of([...completionKeymap, ...historyKeymap, ...defaultKeymap]),
           typeOverSelection,
@@ -58,7 +64,7 @@ const CodeEditor = ({ label, value, isReadOnly, suggest, onChange }: CodeEditorP
     })
     view.current = editor
     return () => editor.destroy()
-  }, [label, isReadOnly])
+  }, [label, isReadOnly, language])
   // Discarded, or changed elsewhere.
   useEffect(() => {
     const editor = view.current!

@@ -33,12 +33,18 @@ export interface Field {
   /** What an empty field is. Default: left out when something is made, null in a change. */
   empty?: null | '' | undefined
   placeholder?: string
+  /** Of code: it is only read. */
+  isFixed?: boolean
   /** For what is read letter by letter. */
   isCode?: boolean
   autoComplete?: string
+  /** Of code. Default JavaScript. */
+  language?: CodeLanguage
   /** Of code: what may follow what stands before a dot. */
   suggest?(before: string): readonly Suggestion[]
 }
+
+export type CodeLanguage = 'javascript' | 'rego' | 'json'
 
 /** A member that code may name. */
 export interface Suggestion {

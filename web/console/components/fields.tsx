@@ -115,7 +115,8 @@ const FieldRow = ({ field, value, issues, onChange }: FieldRowProps) => {
     picture: () => <PictureControl common={common} label={label} value={text} onChange={onChange} />,
     code: () => (
       <CodeEditor
-        {...{ label, value: text, isReadOnly: isRefused, suggest: field.suggest, onChange }}
+        {...{ label, value: text, isReadOnly: isRefused || field.isFixed === true, onChange }}
+        {...{ suggest: field.suggest, language: field.language }}
         meanwhile={<Loading lines={8} />}
       />
     ),

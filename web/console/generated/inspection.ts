@@ -14,6 +14,10 @@ export const inspection = {
   shadow: {"method":"GET","path":"/shadow","scope":"inspect"},
   evaluate: {"method":"POST","path":"/evaluate","scope":"evaluate"},
   tests: {"method":"POST","path":"/tests","scope":"evaluate"},
+  policies: {"method":"GET","path":"/policies","scope":"inspect"},
+  try: {"method":"POST","path":"/try","scope":"evaluate"},
+  save: {"method":"PUT","path":"/policies/files","scope":"edit"},
+  access: {"method":"POST","path":"/access","scope":"evaluate"},
 } as const
 
 export interface Inspection {
@@ -94,6 +98,30 @@ export interface Inspection {
     query: {  }
     body: undefined
     answer: { "passed": boolean; "report": string; "tests": ({ "package": string; "name": string; "file": string; "line": number; "outcome": ("passed") | ("failed") | ("skipped"); "milliseconds": number })[] }
+  }
+  policies: {
+    params: {  }
+    query: {  }
+    body: undefined
+    answer: { "kind": ("folder") | ("bundle"); "revision": string; "entrypoints": (string)[]; "inForce"?: boolean; "files": ({ "path": string; "size": number; "sha256": string; "text"?: string })[]; "problem"?: string; "canSave": boolean; "cannotSave"?: string; "canTry": boolean }
+  }
+  try: {
+    params: {  }
+    query: {  }
+    body: { "files"?: Record<string, (string) | (null)>; "entrypoint"?: string; "input"?: unknown; "decisions"?: number }
+    answer: { "issues": ({ "file"?: string; "line"?: number; "column"?: number; "message": string })[]; "warnings": ({ "file"?: string; "line"?: number; "column"?: number; "message": string })[]; "missing": (string)[]; "tests"?: { "passed": boolean; "report": string; "tests": ({ "package": string; "name": string; "file": string; "line": number; "outcome": ("passed") | ("failed") | ("skipped"); "milliseconds": number })[] }; "evaluation"?: { "result"?: unknown; "error"?: string; "units": number; "erased"?: (string)[]; "masked"?: (string)[]; "rules"?: ($Nested1)[] }; "decisions"?: { "found": number; "compared": number; "notComparable": number; "notAsked": number; "hidden": (string)[]; "changes": ({ "request": string; "timestamp": string; "route"?: string; "method"?: string; "path"?: string; "differs": (string)[]; "before": { "allow": boolean; "reason"?: string; "scope"?: (string)[]; "error"?: string; "headers"?: (string)[] }; "after": { "allow": boolean; "reason"?: string; "scope"?: (string)[]; "error"?: string; "headers"?: (string)[] } })[] } }
+  }
+  save: {
+    params: {  }
+    query: {  }
+    body: { "files": Record<string, { "text": (string) | (null); "replaces": (string) | (null) }> }
+    answer: { "files": ({ "path": string; "sha256"?: string })[] }
+  }
+  access: {
+    params: {  }
+    query: {  }
+    body: { "tokens": ({ "iss": string; "aud": (string) | ((string)[]); "exp"?: number })[]; "routes"?: (string)[]; "methods"?: (string)[]; "paths"?: Record<string, string> }
+    answer: { "revision": string; "answers": ({ "route": string; "method": string; "host": string; "path": string; "token"?: number; "allow": boolean; "status": number; "reason"?: string; "requiredScopes"?: (string)[]; "line"?: { "file": string; "line": number }; "without": (string)[] })[]; "more": boolean }
   }
 }
 
