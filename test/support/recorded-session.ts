@@ -46,7 +46,7 @@ export const startRecordedPlace = async ({
   policies = { path: shippedPolicies },
 }: {
   together: boolean
-  /** Of the gateways. */
+  /** Of the gateways, where the console may save them. */
   policies?: { path: string; shadow?: string }
 }): Promise<RecordedPlace> => {
   const test = await createTestDatabase()
@@ -85,7 +85,7 @@ export const startRecordedPlace = async ({
       version: 1,
       listen: { port: 0 },
       ...(adminPort !== undefined && { admin: { port: adminPort } }),
-      inspection: { port: inspectionPort, audience },
+      inspection: { port: inspectionPort, audience, savePolicies: policies.path !== shippedPolicies },
       policies,
       issuers: [
         { issuer: `${baseUrl}/oidc`, client: { ...testClient }, clockSkew: '5s', revocations: { mode: 'feed' } },

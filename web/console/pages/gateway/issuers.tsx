@@ -23,7 +23,8 @@ export const Issuers = ({ gateway }: { gateway: string }) => {
             'not followed: a revoked token is taken until it expires'
           ),
           Revoked: revocations && `${revocations.entries.toLocaleString('en')} entries`,
-          'Last heard of': revocations?.silent !== undefined && `${(revocations.silent / 1_000).toFixed(1)} s ago`,
+          'Last heard of':
+            revocations?.silent === undefined ? undefined : `${(revocations.silent / 1_000).toFixed(1)} s ago`,
         }}
       />
       <Rows

@@ -53,7 +53,7 @@ export const Routes = ({ gateway }: { gateway: string }) => {
           empty="There is no such route."
           rows={all.slice(first, first + shown).map((route) => ({
             key: route.id,
-            title: route.id,
+            title: id ? route.id : <Link href={`/gateway?gateway=${gateway}&route=${route.id}`}>{route.id}</Link>,
             facts: <RouteFacts route={route} isWhole={id !== null} />,
             actions: <Link href={`/live?route=${route.id}`}>Its requests</Link>,
           }))}

@@ -17,7 +17,7 @@ import { Stages } from './stages.tsx'
 import { TokenFacts } from './token-facts.tsx'
 import style from './why.module.css'
 
-/** Why a request ended as it did: from the id that its caller saw to the rule, its line, and what would allow it. */
+/** From the id that a caller saw to why the request ended so: the rule, the line, what would have allowed it. */
 const WhyPage = ({ params: { request = '' } }: PageProps) => {
   const { data: why, error } = useWhy(request)
   if (isProblem(error) && error.status === 404) return <NotFound request={request} problem={error} />
