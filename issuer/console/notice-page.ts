@@ -14,7 +14,7 @@ export const noticePage = (
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark"><title>${escapeHtml(title)}</title>
 <style>${styles}</style></head>
-<body><main><h1>${escapeHtml(title)}</h1><p>${escapeHtml(sentence)}</p>
-${links.map(({ href, text }) => `<p><a href="${escapeHtml(href)}">${escapeHtml(text)}</a></p>`).join('\n')}</main></body>
+<body><main><h1>${escapeHtml(title)}</h1><p class="lead">${escapeHtml(sentence)}</p>
+${links.map(({ href, text }) => `<p class="small"><a href="${escapeHtml(href)}">${escapeHtml(text)}</a></p>`).join('\n')}</main></body>
 </html>
 `
