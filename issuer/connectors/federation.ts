@@ -8,7 +8,7 @@ import { toOffered } from './providers/offered.ts'
 import { originOf } from './providers/origin-store.ts'
 import { createProviderRequests, type ProviderRequestOptions, type ProviderRequests } from './providers/outbound.ts'
 import type { BeginFederation } from './providers/profile.ts'
-import { createProtocols, isConfigured, type Protocol } from './providers/protocols.ts'
+import { createProtocols, isConfigured } from './providers/protocols.ts'
 
 export type { FederationFault } from './providers/federation-error.ts'
 export { type FederatedAssertion, FederationError }
@@ -39,14 +39,18 @@ export interface CompleteFederation {
   redirectUri: string
 }
 
+/** A connector as it was configured when it was opened. Both throw `FederationError`. */
+export interface OpenedConnector {
+  connector: OfferedConnector
+  /** Where the browser goes, and what `complete` needs again: JSON, secret, good for one answer. */
+  begin(request: BeginFederation): Promise<{ url: string; kept: Record<string, unknown> }>
+  complete(answer: CompleteFederation): Promise<FederatedAssertion>
+}
+
 /** People whom identity providers know. */
 export interface Federation {
-  /**
-   * Where the browser goes, and what `complete` needs again: JSON, secret, good for one answer. Throws
-   * `FederationError`, as `complete` does.
-   */
-  begin(connectorId: string, request: BeginFederation): Promise<{ url: string; kept: Record<string, unknown> }>
-  complete(connectorId: string, answer: CompleteFederation): Promise<FederatedAssertion>
+  /** Throws `FederationError`: there is no such connector, or it is not configured yet. */
+  open(connectorId: string): Promise<OpenedConnector>
   /**
    * Whether a connector leads where it led when it told this, and does so until the transaction ends. Ask before the
    * identity becomes somebody's.
@@ -59,8 +63,6 @@ export interface Federation {
    * sign-on is off (`singleSignOnEnabled`).
    */
   byDomain(domain: string): Promise<OfferedConnector | undefined>
-  /** Undefined too when it is not configured yet. */
-  get(connectorId: string): Promise<OfferedConnector | undefined>
   /** Why its configuration cannot work now; reads what the provider publishes. Throws `FederationError`. */
   check(provider: IdentityProvider): Promise<void>
   close(): Promise<void>
@@ -86,21 +88,19 @@ export const createFederation = (dependencies: FederationDependencies): Federati
   const usable = (row: IdentityProvider | undefined) =>
     row !== undefined && isConfigured(row, { mocks }) ? toOffered(row) : undefined
 
-  const open = async (connectorId: string): Promise<{ row: IdentityProvider; protocol: Protocol }> => {
-    const row = await store.find(database.query, connectorId)
-    if (row === undefined) throw new FederationError('connector_not_found', 'There is no such connector.')
-    return { row, protocol: protocolOf(row) }
-  }
-
   return {
-    async begin(connectorId, request) {
-      const { protocol } = await open(connectorId)
-      return protocol.begin(request)
-    },
-    async complete(connectorId, answer) {
-      const { row, protocol } = await open(connectorId)
-      const { claims, ...says } = await protocol.complete(answer)
-      return assertionOf({ ...row, target: row.target ?? row.id, origin: originOf(row) }, claims, says)
+    async open(connectorId) {
+      const row = await store.find(database.query, connectorId)
+      if (row === undefined) throw new FederationError('connector_not_found', 'There is no such connector.')
+      const protocol = protocolOf(row)
+      return {
+        connector: toOffered(row),
+        begin: (request) => protocol.begin(request),
+        async complete(answer) {
+          const { claims, ...says } = await protocol.complete(answer)
+          return assertionOf({ ...row, target: row.target ?? row.id, origin: originOf(row) }, claims, says)
+        },
+      }
     },
     async isStillFrom(trx, { connectorId, origin }) {
       const row = await store.share(trx, connectorId)
@@ -117,7 +117,6 @@ export const createFederation = (dependencies: FederationDependencies): Federati
       if (!experience().singleSignOnEnabled) return undefined
       return usable(await store.ofDomain(database.query, domain.toLowerCase()))
     },
-    get: async (connectorId) => usable(await store.find(database.query, connectorId)),
     check: (provider) => protocolOf(provider).check(),
     close: () => requests.close(),
   }

@@ -52,8 +52,8 @@ export const linkByConnector = ({ database, mutate, envelope, federation, notify
     const { state } = connectorData
     const asked =
       typeof state === 'string' ? await requests.take(database.query, { providerId: connectorId, state }) : undefined
-    const assertion = await asProblems(() =>
-      federation.complete(connectorId, {
+    const assertion = await asProblems(async () =>
+      (await federation.open(connectorId)).complete({
         kept: asked?.kept ?? {},
         parameters: parametersOf(connectorData),
         redirectUri: asked?.redirectUri ?? '',

@@ -130,7 +130,7 @@ export const socialOperations = ({ database, mutate, envelope, federation, readC
       { state, redirectUri }: { state: string; redirectUri: string },
     ): Promise<string> {
       requireFound(await find(database.query, id), id)
-      const { url, kept } = await asProblems(() => federation.begin(id, { state, redirectUri }))
+      const { url, kept } = await asProblems(async () => (await federation.open(id)).begin({ state, redirectUri }))
       await mutate(context, ({ trx }) => requests.keep(queryOf(trx), { providerId: id, state, redirectUri, kept }))
       return url
     },

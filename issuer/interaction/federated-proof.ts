@@ -170,7 +170,8 @@ export const createFederatedProofs = ({
         })
         return begun !== undefined
       })
-      if (sent.outcome === 'begun') await keepDecision(query, interaction.id, { federation: null })
+      if (sent.outcome === 'begun' && interaction.state.federation)
+        await keepDecision(query, interaction.id, { federation: null })
       if (sent.outcome !== 'unavailable') return sent
       const { connector, error } = sent
       await keepDecision(query, interaction.id, { federation: { outcome: 'unavailable', provider: connector.name } })

@@ -8,6 +8,7 @@ import {
   type Federation,
   FederationError,
   type OfferedConnector,
+  type OpenedConnector,
 } from '../connectors/federation.ts'
 import { domainOf } from '../directory/organizations/jit/jit.ts'
 import type { SignInExperience } from '../directory/sign-in-experience/sign-in-experience.ts'
@@ -50,14 +51,19 @@ export interface FederationDependencies {
 export const createFederationRequests = (dependencies: FederationDependencies) => {
   const { query, federation, envelope, hmac, settings, baseUrl } = dependencies
 
-  /** Undefined for one that the settings do not let people come by. */
-  const enabled = async (connectorId: string): Promise<OfferedConnector | undefined> => {
-    const connector = await federation.get(connectorId)
+  /** Undefined for one that the settings do not let people come by, or that cannot be used. */
+  const open = async (connectorId: string): Promise<OpenedConnector | undefined> => {
+    const opened = await federation.open(connectorId).catch((error) => {
+      if (error instanceof FederationError) return undefined
+      throw error
+    })
     const { singleSignOnEnabled, socialSignInConnectorTargets } = settings()
-    const isEnabled =
-      connector?.kind === 'sso' ? singleSignOnEnabled : socialSignInConnectorTargets.includes(connector?.target ?? '')
-    return isEnabled ? connector : undefined
+    const { kind, target = '' } = opened?.connector ?? {}
+    return (kind === 'sso' ? singleSignOnEnabled : socialSignInConnectorTargets.includes(target)) ? opened : undefined
   }
+
+  const enabled = async (connectorId: string): Promise<OfferedConnector | undefined> =>
+    (await open(connectorId))?.connector
 
   /** Of the people of an enterprise its own provider alone speaks, and no social one. */
   const emailOf = async (assertion: FederatedAssertion, { kind, domains }: OfferedConnector) => {
@@ -98,8 +104,8 @@ export const createFederationRequests = (dependencies: FederationDependencies) =
       keep: (proof: { id: string; sealed: Buffer }) => Promise<boolean>,
     ): Promise<FederationSent> {
       const { connectorId, ip, loginHint, asksAgain, page } = asked
-      const connector = await enabled(connectorId)
-      if (!connector) return { outcome: 'refused' }
+      const opened = await open(connectorId)
+      if (!opened) return { outcome: 'refused' }
       const key = hmac('message-limits', 'federation', addressKey(ip))
       if ((await countMessage(query, key, limit.most, limit.seconds)) > limit.most) {
         return { outcome: 'too_many_requests' }
@@ -108,12 +114,12 @@ export const createFederationRequests = (dependencies: FederationDependencies) =
       const redirectUri = page?.redirectUri ?? `${baseUrl}${callbackPath(connectorId)}`
       const state = page?.state ?? newState(id)
       try {
-        const { url, kept } = await federation.begin(connectorId, { redirectUri, state, loginHint, asksAgain })
+        const { url, kept } = await opened.begin({ redirectUri, state, loginHint, asksAgain })
         const sealed = sealRequest(envelope, id, { connectorId, redirectUri, state, kept })
         return (await keep({ id, sealed })) ? { outcome: 'begun', url, proofId: id } : { outcome: 'over' }
       } catch (error) {
         if (!(error instanceof FederationError)) throw error
-        return { outcome: 'unavailable', connector, error }
+        return { outcome: 'unavailable', connector: opened.connector, error }
       }
     },
 
@@ -138,10 +144,11 @@ export const createFederationRequests = (dependencies: FederationDependencies) =
       parameters: URLSearchParams,
     ): Promise<FederationCompleted> {
       if (!(await takeAwaited(query, proofId))) return { reason: 'used' }
-      const connector = await enabled(connectorId)
-      if (!connector) return { reason: 'connector_not_found' }
+      const opened = await open(connectorId)
+      if (!opened) return { reason: 'connector_not_found' }
+      const { connector } = opened
       try {
-        const assertion = await federation.complete(connectorId, { kept, parameters, redirectUri })
+        const assertion = await opened.complete({ kept, parameters, redirectUri })
         const { kind, target, origin, subject, issuer, name, avatar, phone, phoneVerified, raw } = assertion
         const identity = {
           ...{ connectorId, kind, target, origin, subject, issuer, name, avatar, raw },

@@ -1,5 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { createFederation, type FederatedAssertion, type Federation } from '../../issuer/connectors/federation.ts'
+import {
+  createFederation,
+  type FederatedAssertion,
+  type Federation,
+  type OpenedConnector,
+} from '../../issuer/connectors/federation.ts'
 import {
   createIdentityProviderStore,
   type NewIdentityProvider,
@@ -18,6 +23,9 @@ export interface TestFederation extends Federation {
   connect(provider: IdentityProvider, row?: Partial<NewIdentityProvider>): Promise<string>
   /** All of it: request, browser, answer. */
   signIn(connectorId: string, provider: IdentityProvider): Promise<FederatedAssertion>
+  /** Those of the connector as it is when they are called. */
+  begin(connectorId: string, request: Parameters<OpenedConnector['begin']>[0]): ReturnType<OpenedConnector['begin']>
+  complete(connectorId: string, answer: Parameters<OpenedConnector['complete']>[0]): Promise<FederatedAssertion>
   test: TestDatabase
 }
 
@@ -48,18 +56,19 @@ export const startFederation = async (
     await store.insert(test.database.query, { id, kind, ...named, domains: [], syncProfile: false, look: {}, ...row })
     return id
   }
+  const begin: TestFederation['begin'] = async (id, request) => (await federation.open(id)).begin(request)
+  const complete: TestFederation['complete'] = async (id, answer) => (await federation.open(id)).complete(answer)
   return {
     ...federation,
-    test,
-    add,
+    ...{ test, add, begin, complete },
     connect: ({ issuer, clientId, clientSecret }, row) => add({ config: { issuer, clientId, clientSecret }, ...row }),
     async signIn(connectorId, provider) {
       const redirectUri = redirectUriOf(connectorId)
       const state = randomBytes(16).toString('base64url')
-      const { url, kept } = await federation.begin(connectorId, { redirectUri, state })
+      const { url, kept } = await begin(connectorId, { redirectUri, state })
       const { searchParams } = await provider.signIn(url)
       // As it comes from the database.
-      return federation.complete(connectorId, {
+      return complete(connectorId, {
         kept: JSON.parse(JSON.stringify(kept)),
         parameters: searchParams,
         redirectUri,

@@ -268,8 +268,11 @@ export const startIdentityProvider = async (options: IdentityProviderOptions = {
       return answer !== undefined
     }
     const unauthorized = () => send(response, { error: 'invalid_token' }, 401)
+    const hasBody = 'content-length' in request.headers || 'transfer-encoding' in request.headers
     const handle = async () => {
-      if (path === '/.well-known/openid-configuration') {
+      // As front ends of large providers do (RFC 9110 §9.3.1).
+      if (request.method === 'GET' && hasBody) send(response, { error: 'invalid_request' }, 400)
+      else if (path === '/.well-known/openid-configuration') {
         if (!instead('discovery')) send(response, hostility.discovery?.(document()) ?? document())
       } else if (path === '/jwks') {
         if (!instead('jwks')) send(response, { keys: [keys.jwk] })

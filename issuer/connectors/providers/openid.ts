@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { decodeJwt } from 'jose'
 import * as oauth from 'oauth4webapi'
 import { z } from 'zod'
@@ -64,7 +65,7 @@ export const createOpenIdProtocol = ({ now }: { now: () => Date }) => {
         scope,
         state: request.state,
         nonce,
-        code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+        code_challenge: createHash('sha256').update(verifier).digest('base64url'),
         code_challenge_method: 'S256',
         ...(request.loginHint !== undefined && { login_hint: request.loginHint }),
       }

@@ -11,6 +11,7 @@ import { FederationError } from './federation-error.ts'
 export interface ProviderRequest {
   method?: string
   headers?: Record<string, string>
+  /** Null, as absent: none. */
   body?: unknown
 }
 
@@ -62,7 +63,7 @@ export const createProviderRequests = (options: ProviderRequestOptions): Provide
           method: (request?.method ?? 'GET') as 'GET' | 'POST',
           // GitHub refuses requests without a name.
           headers: { accept: 'application/json', 'user-agent': 'surrogate', ...request?.headers },
-          body: request?.body === undefined ? null : String(request.body),
+          body: request?.body == null ? null : String(request.body),
           signal,
         })
         const body = await readWhole(answer.body, maxAnswerBytes, () => tooLarge)
