@@ -12,7 +12,7 @@ import type { SignInShadow } from '../policies/shadow.ts'
 import { openSandbox } from './claims/sandbox/open-sandbox.ts'
 import type { IssuerConfig } from './config.ts'
 import type { Gateway } from './console/gateways/gateways.ts'
-import { createPasswordHasher } from './directory/users/password.ts'
+import { createPasswordHasher, type PasswordHasher } from './directory/users/password.ts'
 import type { BootstrapCredentials } from './maintenance/bootstrap.ts'
 import { openEndpoints } from './open-endpoints.ts'
 import { sendJson } from './protocol/answers.ts'
@@ -29,8 +29,12 @@ export interface IssuerOptions {
   metrics: Metrics
   health: Health
   now?: Clock
+  /** Default: one of its own, in threads. Stays open when the issuer closes. */
+  passwords?: PasswordHasher
   /** Absent: impersonation is the integrator's decision alone. */
   policies?: { current(): PolicySet }
+  /** Those that come with Surrogate, where they are loaded already. */
+  shippedPolicies?: PolicySet
   /** Where the built console is, and gateways that it asks besides those of the settings. */
   console?: { folder: string | undefined; gateways?: () => readonly Gateway[] }
   /** Rules about signing in that are asked beside the live ones, and not obeyed. Stays open when the issuer closes. */
@@ -59,8 +63,9 @@ export const startIssuer = async (options: IssuerOptions): Promise<RunningIssuer
   const lifecycle = createLifecycle({ logger })
   // Stops after the listener: requests that are under way still need it.
   const sandbox = openSandbox({ settings: config.claims, logger, metrics, onStop: lifecycle.onStop })
-  const passwords = createPasswordHasher()
-  lifecycle.onStop('password hashing', () => passwords.close())
+  const ownPasswords = createPasswordHasher()
+  lifecycle.onStop('password hashing', () => ownPasswords.close())
+  const { passwords = ownPasswords } = options
   // The listener comes first: with port 0 nothing can be named before it has one. Until all is ready it answers 503.
   let handler: RequestListener = starting
   const server = await listen({

@@ -116,6 +116,7 @@ export const openEndpoints = async (
   const policy = createImpersonationPolicy({ policies: options.policies, logger })
   const signInPolicy = await createSignInPolicy({
     policies: options.policies,
+    shipped: options.shippedPolicies,
     shadow: options.signInShadow,
     logger,
     metrics,

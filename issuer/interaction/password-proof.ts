@@ -3,7 +3,7 @@ import type { Database } from '../../platform/database/database.ts'
 import { randomToken } from '../../platform/ids.ts'
 import { AppError } from '../../platform/problem.ts'
 import type { LockoutPolicy } from '../directory/users/lockout/lockout-policy.ts'
-import { isCurrentDigest, type PasswordHasher } from '../directory/users/password.ts'
+import type { PasswordHasher } from '../directory/users/password.ts'
 import type { PasswordDigest } from '../directory/users/password-digests.ts'
 import { replaceDigest } from '../directory/users/user-store.ts'
 import type { AccountKey } from './account-key.ts'
@@ -61,13 +61,13 @@ export const createPasswordProofs = async ({
     }
     if (await passwords.verify(password, stored)) return true
     // A digest from elsewhere may be much cheaper than ours, and would tell that the account exists.
-    if (!isCurrentDigest(stored)) await passwords.verify(password, nobodys)
+    if (!passwords.isCurrent(stored)) await passwords.verify(password, nobodys)
     return false
   }
 
   /** A digest from elsewhere is replaced by ours now that the password is known, unless there is no time for that. */
   const upgraded = async (userId: string, password: string, stored: PasswordDigest): Promise<PasswordDigest> => {
-    if (isCurrentDigest(stored)) return stored
+    if (passwords.isCurrent(stored)) return stored
     const fresh = await passwords.hash(password).catch(unlessBusy)
     if (fresh === undefined) return stored
     const columns = { password_digest: fresh.digest, password_algorithm: fresh.algorithm }

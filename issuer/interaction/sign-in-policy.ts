@@ -25,21 +25,23 @@ export interface SignInPolicy {
 
 /**
  * `policies` absent, or without rules about signing in: the shipped ones decide, which do what the settings say. They
- * are loaded now, so that a decision never waits.
+ * are loaded now, unless the caller has them, so that a decision never waits.
  */
 export const createSignInPolicy = async ({
   policies,
+  shipped: given,
   shadow,
   logger,
   metrics,
 }: {
   policies?: { current(): PolicySet } | undefined
+  shipped?: PolicySet | undefined
   /** Told what was asked and decided. */
   shadow?: Pick<SignInShadow, 'compare'> | undefined
   logger: Logger
   metrics: Metrics
 }): Promise<SignInPolicy> => {
-  const shipped = await loadPolicies({ path: shippedPolicies, logger })
+  const shipped = given ?? (await loadPolicies({ path: shippedPolicies, logger }))
   const decisions = metrics.counter(
     'surrogate_sign_in_decisions_total',
     'Decisions of the sign-in rules: allowed, denied, or error (none given)',

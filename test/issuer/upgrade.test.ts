@@ -4,7 +4,6 @@ import { expect, onTestFinished, test } from 'vitest'
 import { managementScopes } from '../../issuer/base/authorization.ts'
 import { createHmacs } from '../../issuer/base/hmac-keys-store.ts'
 import { lockoutKeys } from '../../issuer/directory/users/lockout/lockout-keys.ts'
-import { createPasswordHasher } from '../../issuer/directory/users/password.ts'
 import { newKeyPair } from '../../issuer/tokens/keys/key-pair.ts'
 import { tokenDigest } from '../../issuer/tokens/token-digest.ts'
 import { migrations } from '../../migrations/index.ts'
@@ -15,6 +14,7 @@ import { createCodeFlow, parametersOf } from '../support/code-flow.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { createDeviceFlow } from '../support/device-flow.ts'
 import { request, startTestIssuer } from '../support/issuer.ts'
+import { passwords } from '../support/shared-parts.ts'
 
 /** A database that an older version has filled. */
 
@@ -494,7 +494,7 @@ test('sign-ins that are under way when the second half comes go on, locks hold, 
   const envelope = createEnvelope({ current: keyEncryptionKey })
   const keys = lockoutKeys(await createHmacs(old.database, envelope))
   const password = 'as good as ever'
-  const { digest, algorithm } = await createPasswordHasher().hash(password)
+  const { digest, algorithm } = await passwords.hash(password)
   const columns = 'id, name, username, primary_email, password_digest, password_algorithm, is_suspended'
   const insertUser = (id: string, { digest: own = digest as string | null, isSuspended = false } = {}) =>
     sql(`INSERT INTO users (${columns}) VALUES ($1, $1, $1, $2, $3, $4, $5)`, [

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, readlinkSync } from 'node:fs'
@@ -21,10 +21,12 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../platform/embedded-postgres/index.ts'
 import { silentLogger } from '../../platform/logger.ts'
+import { compileCache } from '../support/process.ts'
 import { until } from '../support/until.ts'
 
 const asRoot = process.getuid?.() === 0
@@ -36,9 +38,14 @@ const others =
   asRoot && spawnSync(process.execPath, ['--version'], { uid: ordinaryUser, gid: ordinaryUser }).status === 0
 
 let folder: string
+/** As a first start and a stop leave it. */
+let used: string
 beforeAll(async () => {
   folder = await realpath(await mkdtemp(join(tmpdir(), 'surrogate test ')))
   await chmod(folder, 0o711)
+  used = newDataDir()
+  const first = await startEmbeddedPostgres({ dataDir: used, logger: silentLogger, settings: { fsync: 'off' } })
+  await first.stop()
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
@@ -47,6 +54,13 @@ let folders = 0
 const newDataDir = () => {
   folders += 1
   return join(folder, `data ${folders}`)
+}
+
+/** A data folder with a database, where a test is not about the first start, which takes seconds of processor time. */
+const usedDataDir = async () => {
+  const dataDir = newDataDir()
+  await promisify(execFile)('cp', ['-a', used, dataDir])
+  return dataDir
 }
 
 const start = async (dataDir: string) => {
@@ -94,7 +108,7 @@ const startOwner = (
   const module = pathToFileURL(join(root, 'platform', 'embedded-postgres', 'index.ts')).href
   const child = spawn(process.execPath, [script, module, dataDir], {
     ...(uid === undefined ? {} : { uid, gid: uid }),
-    env: { ...process.env, ...env },
+    env: { ...process.env, NODE_COMPILE_CACHE: compileCache, ...env },
     detached: true,
     cwd: '/',
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -174,7 +188,7 @@ describe('from start to stop', () => {
   })
 
   test('open sessions do not hold up a stop', async () => {
-    const server = await start(newDataDir())
+    const server = await start(await usedDataDir())
     const idle = new pg.Client(server.connection)
     const errors: unknown[] = []
     idle.on('error', (error) => errors.push(error))
@@ -188,7 +202,7 @@ describe('from start to stop', () => {
 
 describe('when our process ends', () => {
   test('killed: the database lives on and the next start adopts it, with everything that was committed', async () => {
-    const dataDir = newDataDir()
+    const dataDir = await usedDataDir()
     const owner = startOwner(dataDir)
     const orphan = await owner.ready()
     await query(orphan, 'CREATE TABLE committed ()')
@@ -204,7 +218,7 @@ describe('when our process ends', () => {
   })
 
   test('killed together with the database: the next start recovers', async () => {
-    const dataDir = newDataDir()
+    const dataDir = await usedDataDir()
     const owner = startOwner(dataDir)
     const lost = await owner.ready()
     await query(lost, 'CREATE TABLE committed ()')
@@ -219,14 +233,14 @@ describe('when our process ends', () => {
   })
 
   test('without stop(): the database is told to end', async () => {
-    const owner = startOwner(newDataDir())
+    const owner = startOwner(await usedDataDir())
     const server = await owner.ready()
     owner.process.stdin?.end('exit\n')
     await until(() => expect(alive(server.pid)).toBe(false))
   })
 
   test('Ctrl-C in the terminal, which signals the whole process group: the database outlives the draining', async () => {
-    const owner = startOwner(newDataDir())
+    const owner = startOwner(await usedDataDir())
     const server = await owner.ready()
     process.kill(-owner.process.pid!, 'SIGINT')
     expect(await owner.says()).toEqual({ drained: true })
@@ -236,24 +250,22 @@ describe('when our process ends', () => {
   test.runIf(process.platform === 'linux')(
     'its process id, given to another program since, is no obstacle',
     async () => {
-      const dataDir = newDataDir()
-      const first = await start(dataDir)
-      await first.stop()
-      const { uid, gid } = await stat(join(first.folder, 'cluster'))
+      const dataDir = await usedDataDir()
+      const { uid, gid } = await stat(join(dataDir, 'cluster'))
       const stranger = spawn('/bin/sh', ['-c', 'read -r _'], {
         ...(asRoot ? { uid, gid } : {}),
         stdio: ['pipe', 'ignore', 'ignore'],
       })
       onTestFinished(() => void stranger.kill())
-      const lines = [stranger.pid, join(first.folder, 'cluster'), 0, 5432, '/tmp/surrogate-pg-gone', '', '', 'ready']
-      await writeFile(join(first.folder, 'cluster', 'postmaster.pid'), `${lines.join('\n')}\n`)
+      const lines = [stranger.pid, join(dataDir, 'cluster'), 0, 5432, '/tmp/surrogate-pg-gone', '', '', 'ready']
+      await writeFile(join(dataDir, 'cluster', 'postmaster.pid'), `${lines.join('\n')}\n`)
       expect((await start(dataDir)).adopted).toBe(false)
     },
   )
 })
 
 test('whoever runs it is told when PostgreSQL is gone for good, and it starts again with its data', async () => {
-  const dataDir = newDataDir()
+  const dataDir = await usedDataDir()
   const lost = Promise.withResolvers<Error>()
   const settings = { fsync: 'off' }
   const server = await startEmbeddedPostgres({ dataDir, logger: silentLogger, settings, onLost: lost.resolve })
@@ -266,7 +278,7 @@ test('whoever runs it is told when PostgreSQL is gone for good, and it starts ag
 })
 
 test.runIf(process.platform === 'linux')('a start waits for sessions that outlive a killed PostgreSQL', async () => {
-  const dataDir = newDataDir()
+  const dataDir = await usedDataDir()
   const server = await start(dataDir)
   // Too busy to notice that its server is gone.
   const busy = query(
@@ -282,7 +294,7 @@ test.runIf(process.platform === 'linux')('a start waits for sessions that outliv
 })
 
 test('a stop while PostgreSQL recovers from the crash of one of its processes does not hang', async () => {
-  const server = await start(newDataDir())
+  const server = await start(await usedDataDir())
   const client = new pg.Client(server.connection)
   client.on('error', () => undefined)
   await client.connect()
@@ -306,7 +318,7 @@ describe('one owner at a time', () => {
   }
 
   test('a second process is refused, and the first one keeps its database', async () => {
-    const dataDir = newDataDir()
+    const dataDir = await usedDataDir()
     const owner = startOwner(dataDir)
     const server = await owner.ready()
     await expect(start(dataDir)).rejects.toMatchObject(inUse)
@@ -314,7 +326,7 @@ describe('one owner at a time', () => {
   })
 
   test('also after PostgreSQL has ended all sessions because one of its processes crashed', async () => {
-    const dataDir = newDataDir()
+    const dataDir = await usedDataDir()
     const server = await start(dataDir)
     const client = new pg.Client(server.connection)
     client.on('error', () => undefined)
@@ -342,10 +354,8 @@ describe('one owner at a time', () => {
 
 describe('one clear line when the operator must act', () => {
   const stopped = async () => {
-    const dataDir = newDataDir()
-    const server = await start(dataDir)
-    await server.stop()
-    return { dataDir, cluster: join(server.folder, 'cluster') }
+    const dataDir = await usedDataDir()
+    return { dataDir, cluster: join(dataDir, 'cluster') }
   }
 
   test('the password file is not the one of this database; nothing is left running', async () => {
@@ -405,7 +415,7 @@ describe('one clear line when the operator must act', () => {
   })
 
   test('PostgreSQL does not start: its own last words are shown', async () => {
-    const dataDir = newDataDir()
+    const dataDir = await usedDataDir()
     await expect(
       startEmbeddedPostgres({ dataDir, logger: silentLogger, settings: { fsync: 'off', max_connections: 'many' } }),
     ).rejects.toMatchObject({

@@ -3,7 +3,6 @@ import { createTokenAudit } from '../../issuer/base/audit/token-audit.ts'
 import { createCookies } from '../../issuer/base/cookies.ts'
 import { createHmacs } from '../../issuer/base/hmac-keys-store.ts'
 import { createSettings } from '../../issuer/directory/sign-in-experience/settings.ts'
-import { createPasswordHasher } from '../../issuer/directory/users/password.ts'
 import { readIdentifier } from '../../issuer/interaction/identifier.ts'
 import { findInteraction, type Interaction } from '../../issuer/interaction/interaction-store.ts'
 import { createInteractionOperations, type InteractionOperations } from '../../issuer/interaction/operations.ts'
@@ -15,6 +14,7 @@ import { createCodeFlow } from './code-flow.ts'
 import { startTestIssuer } from './issuer.ts'
 import { localProviders } from './messages.ts'
 import { createMessageReader } from './notices.ts'
+import { passwords } from './shared-parts.ts'
 import { createSignInParts } from './sign-in-parts.ts'
 
 /** A sign-in that was begun at the issuer with a browser, and goes on by operations. */
@@ -69,7 +69,7 @@ export const startInteractionFlow = async ({ wake = () => {} }: { wake?: () => v
     cookies: createCookies({ secure: false }),
     issuer: issuer.issuer,
     sessionLimits: async () => settings.session(),
-    passwords: createPasswordHasher(),
+    passwords,
     settings: settings.experience,
     now: systemClock,
   })

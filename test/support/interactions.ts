@@ -12,7 +12,7 @@ import {
 } from '../../issuer/directory/sign-in-experience/sign-in-experience.ts'
 import { createFactors, newTotpSecret, readTotpSecret } from '../../issuer/directory/users/factors/index.ts'
 import { hotp, totpStep } from '../../issuer/directory/users/factors/totp.ts'
-import { createPasswordHasher, type PasswordHasher } from '../../issuer/directory/users/password.ts'
+import type { PasswordHasher } from '../../issuer/directory/users/password.ts'
 import { findAuthorizationClient } from '../../issuer/interaction/authorization-client-store.ts'
 import type { AuthorizationRequest } from '../../issuer/interaction/authorization-request.ts'
 import type { CodeRequest } from '../../issuer/interaction/code-proof.ts'
@@ -33,6 +33,7 @@ import { createLogger, silentLogger } from '../../platform/logger.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { createFactories, type Factories } from './issuer-data.ts'
 import { easyCaptcha } from './proof-of-work.ts'
+import { passwords as hasher } from './shared-parts.ts'
 import { createSignInParts } from './sign-in-parts.ts'
 
 /** One interaction, as its browser sees it. Everything is read anew at each call. */
@@ -123,7 +124,6 @@ export const startTestInteractions = async ({
     level: 'debug',
     destination: { write: (line: string) => void lines.push(line) },
   })
-  const hasher = createPasswordHasher()
   const passwords: PasswordHasher = {
     ...hasher,
     verify(password, digest) {

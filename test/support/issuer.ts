@@ -6,6 +6,7 @@ import type { Gateway } from '../../issuer/console/gateways/gateways.ts'
 import { type RunningIssuer, startIssuer } from '../../issuer/main.ts'
 import type { Clock } from '../../platform/clock.ts'
 import { createDatabase, type Database } from '../../platform/database/database.ts'
+import { createEnvelope } from '../../platform/envelope.ts'
 import { createHealth } from '../../platform/health.ts'
 import { newId } from '../../platform/ids.ts'
 import { createLogger, silentLogger } from '../../platform/logger.ts'
@@ -14,6 +15,7 @@ import { Secret } from '../../platform/secret.ts'
 import type { PolicySet } from '../../policies/policy-set.ts'
 import { createTestDatabase, type PostgresConnection, type TestDatabase } from './database.ts'
 import { createFactories, type Factories, type TestApplication } from './issuer-data.ts'
+import { giveIdTokenKey, passwords, shipped } from './shared-parts.ts'
 
 /** An answer, read whole. */
 export interface Answer {
@@ -51,7 +53,7 @@ export interface TestIssuer extends Factories {
   clientToken(client: TestApplication, resource: string, scope: string): Promise<string>
   /** A token of the bootstrap application for the Management API. Default scope `all`. */
   managementToken(scope?: string): Promise<string>
-  /** A Management API call; `token` defaults to one with scope `all`, null sends none. */
+  /** A Management API call; `token` defaults to one with scope `all` that is kept, null sends none. */
   api(
     method: string,
     path: string,
@@ -86,6 +88,8 @@ export interface TestIssuerOptions {
   /** Gateways that the console asks, besides those of `config`. */
   consoleGateways?: () => readonly Gateway[]
   now?: Clock
+  /** Hashes passwords by itself, as in production. Default: `shared-parts.ts` does. */
+  hashes?: boolean
   events?: { wake(): void }
   /** How the instances reach the database, when something stands between. */
   through?: (connection: PostgresConnection) => Promise<PostgresConnection>
@@ -136,6 +140,8 @@ export const startTestIssuer = async (options: TestIssuerOptions = {}): Promise<
     webhookTargets: { allowedNetworks: [], allowHttp: false },
     ...options.config,
   }
+  const { keyEncryptionKey: current, signingAlgorithm } = config
+  if (signingAlgorithm !== 'RS256') await giveIdTokenKey(test.database.query, createEnvelope({ current }))
   const running: { issuer: RunningIssuer; database: Database }[] = []
   const connection = (await options.through?.(test.connection)) ?? test.connection
   const startInstance = async () => {
@@ -147,6 +153,8 @@ export const startTestIssuer = async (options: TestIssuerOptions = {}): Promise<
       database,
       events: options.events ?? { wake() {} },
       logger,
+      ...(options.hashes ? {} : { passwords }),
+      shippedPolicies: await shipped(),
       metrics: createMetrics(),
       health: createHealth(),
       ...(options.now ? { now: options.now } : {}),
@@ -175,17 +183,25 @@ export const startTestIssuer = async (options: TestIssuerOptions = {}): Promise<
   const clientToken: TestIssuer['clientToken'] = async (client, resource, scope) =>
     accessTokenOf(await token(client, { grant_type: 'client_credentials', resource, scope }))
   const managementToken = (scope = 'all') => clientToken(bootstrap, managementResource, scope)
+  let known: string | undefined
   const api: TestIssuer['api'] = async (method, path, body, { token: own, instance = 0, headers } = {}) => {
-    const bearer = own === undefined ? await managementToken() : own
-    return request(`${urls[instance]}/api${path}`, {
-      method,
-      headers: {
-        ...(bearer === null ? {} : { authorization: `Bearer ${bearer}` }),
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...headers,
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    })
+    const call = (bearer: string | null) =>
+      request(`${urls[instance]}/api${path}`, {
+        method,
+        headers: {
+          ...(bearer === null ? {} : { authorization: `Bearer ${bearer}` }),
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      })
+    if (own !== undefined) return call(own)
+    known ??= await managementToken()
+    const answer = await call(known)
+    if (answer.status !== 401) return answer
+    // Its time is over, or its key is gone.
+    known = await managementToken()
+    return call(known)
   }
   const subjectToken: TestIssuer['subjectToken'] = async (userId, members) => {
     const answer = await api('POST', '/subject-tokens', { userId, ...members })

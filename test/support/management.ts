@@ -17,7 +17,7 @@ import { createFederation } from '../../issuer/connectors/federation.ts'
 import { createEventFeed } from '../../issuer/directory/events/feed.ts'
 import { createNotices } from '../../issuer/directory/notices/notices.ts'
 import { createSettings } from '../../issuer/directory/sign-in-experience/settings.ts'
-import { createPasswordHasher } from '../../issuer/directory/users/password.ts'
+import type { PasswordHasher } from '../../issuer/directory/users/password.ts'
 import { bootstrap } from '../../issuer/maintenance/bootstrap.ts'
 import { createMessages } from '../../issuer/messages/messages.ts'
 import { createNotifyOwner } from '../../issuer/messages/owner-notices.ts'
@@ -31,6 +31,7 @@ import { createTargetPolicy } from '../../platform/http/outbound.ts'
 import { createLogger } from '../../platform/logger.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { noProofs } from './dpop.ts'
+import { passwords as cheapPasswords, giveIdTokenKey } from './shared-parts.ts'
 
 export interface Answer {
   status: number
@@ -79,7 +80,12 @@ export interface CallOptions {
 }
 
 /** The Management API on a database of its own, with real keys and tokens; no token endpoint, no relay. */
-export const startManagement = async (): Promise<ManagementTest> => {
+export const startManagement = async ({
+  passwords = cheapPasswords,
+}: {
+  /** Default: those of this process. */
+  passwords?: PasswordHasher
+} = {}): Promise<ManagementTest> => {
   const { database, close } = await createTestDatabase()
   const baseUrl = 'http://management.test'
   const indicators = [`${baseUrl}/api`, 'https://default.logto.app/api']
@@ -92,6 +98,7 @@ export const startManagement = async (): Promise<ManagementTest> => {
     destination: { write: (line: string) => void lines.push(line) },
   })
   const envelope = createEnvelope({ current: randomBytes(32) })
+  await giveIdTokenKey(database.query, envelope)
   const keys = await createSigningKeys({ database, envelope, algorithm: 'ES256', logger })
   const issuer = `${baseUrl}/oidc`
   const mint = createAccessTokenMint({ keys, issuer })
@@ -128,7 +135,7 @@ export const startManagement = async (): Promise<ManagementTest> => {
       audit,
       verifier,
       policy: createImpersonationPolicy({ policies: undefined, logger }),
-      passwords: createPasswordHasher(),
+      passwords,
       hmac: await createHmacs(database, envelope),
       subjectTokenTtl: 600,
       envelope,

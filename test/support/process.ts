@@ -24,7 +24,7 @@ export interface ProcessOptions {
 }
 
 /** Where `npm start` keeps compiled code as well: without it a process reads TypeScript for half a second. */
-const compileCache = fileURLToPath(new URL('../../node_modules/.cache/surrogate', import.meta.url))
+export const compileCache = fileURLToPath(new URL('../../node_modules/.cache/surrogate', import.meta.url))
 
 export const startProcess = (command: string, args: readonly string[], { cwd, env }: ProcessOptions): TestProcess => {
   const child: ChildProcess = spawn(command, args, {

@@ -16,6 +16,7 @@ import type { Logger } from '../../platform/logger.ts'
 import { createMetrics } from '../../platform/metrics.ts'
 import type { PolicySet } from '../../policies/policy-set.ts'
 import { easyCaptcha } from './proof-of-work.ts'
+import { shipped } from './shared-parts.ts'
 
 /** What signing in is made of beside the database, as the issuer makes it, for tests that begin below the issuer. */
 export const createSignInParts = async ({
@@ -59,7 +60,12 @@ export const createSignInParts = async ({
     }),
     messages,
     notifyOwner: createNotifyOwner({ messages, fallbackLanguage, logger }),
-    policy: await createSignInPolicy({ policies: policies && { current: () => policies }, logger, metrics }),
+    policy: await createSignInPolicy({
+      policies: policies && { current: () => policies },
+      shipped: await shipped(),
+      logger,
+      metrics,
+    }),
     captcha: createCaptcha({ query, hmac, settings: captcha, logger, metrics }),
     passwordRules: createPasswordRules({ experience, breached: await openBreachedPasswords({}, { audit }) }),
   }

@@ -12,7 +12,7 @@ import {
   type SignInExperience,
   signInExperience,
 } from '../../issuer/directory/sign-in-experience/sign-in-experience.ts'
-import { createPasswordHasher, type PasswordHasher } from '../../issuer/directory/users/password.ts'
+import type { PasswordHasher } from '../../issuer/directory/users/password.ts'
 import { findAuthorizationClient } from '../../issuer/interaction/authorization-client-store.ts'
 import type { AuthorizationRequest } from '../../issuer/interaction/authorization-request.ts'
 import { authorizationResponse } from '../../issuer/interaction/authorization-response.ts'
@@ -30,6 +30,7 @@ import type { PolicySet } from '../../policies/decide.ts'
 import { type Browser, createBrowser, type Visit } from './browser.ts'
 import { createTestDatabase } from './database.ts'
 import { createFactories, type Factories } from './issuer-data.ts'
+import { passwords as hasher } from './shared-parts.ts'
 import { createSignInParts } from './sign-in-parts.ts'
 
 export const redirectUri = 'https://shop.example.test/callback'
@@ -123,7 +124,6 @@ export const startTestSignIn = async ({
   })
   const logger = createLogger({ name: 'issuer', level: 'debug', destination })
   const verified = { count: 0 }
-  const hasher = createPasswordHasher()
   const passwords: PasswordHasher = {
     ...hasher,
     verify(password, digest) {

@@ -4,7 +4,6 @@ import { problem } from '../../base/errors/problems.ts'
 import { availableFactors } from '../../directory/users/factors/index.ts'
 import { lockoutKeys } from '../../directory/users/lockout/lockout-keys.ts'
 import { lockoutPolicyOf, secondFactorPolicy } from '../../directory/users/lockout/lockout-policy.ts'
-import { isCurrentDigest } from '../../directory/users/password.ts'
 import { replaceDigest } from '../../directory/users/user-store.ts'
 import { findOwner, findPassword } from '../../interaction/person-store.ts'
 import type { ProofData, ProofKindName } from '../../interaction/proofs.ts'
@@ -68,7 +67,7 @@ export const createTypedVerifications = ({
         await attempts.attempt(context, attempt, async () =>
           stored !== undefined && (await passwords.verify(password, stored)) ? stored : undefined,
         )
-        if (stored && !isCurrentDigest(stored)) {
+        if (stored && !passwords.isCurrent(stored)) {
           const fresh = await passwords.hash(password).catch(unlessBusy)
           const columns = fresh && { password_digest: fresh.digest, password_algorithm: fresh.algorithm }
           if (columns) await replaceDigest(database.knex, person.userId, stored.digest, columns)

@@ -1,7 +1,7 @@
 import type { Worker } from 'node:worker_threads'
 import { moduleUrl } from '../../../platform/module-url.ts'
 import { startWorkerThread } from '../../../platform/worker-thread.ts'
-import type { PasswordDigest } from './password-digests.ts'
+import type { Argon2Parameters, PasswordDigest } from './password-digests.ts'
 
 /** To hash a password, or to hold one against a digest. */
 export type HashingTask = { password: string; digest?: PasswordDigest }
@@ -13,11 +13,12 @@ export interface HashingThread {
   end(): Promise<unknown>
 }
 
-/** `onEnd` is called when there is no thread any more, whatever ended it. */
-export const startHashingThread = (onEnd: () => void): HashingThread => {
+/** `onEnd` is called when there is no thread any more, whatever ended it; its digests have these `parameters`. */
+export const startHashingThread = (parameters: Argon2Parameters, onEnd: () => void): HashingThread => {
   const worker: Worker = startWorkerThread(moduleUrl('./hashing-worker', import.meta.url), {
     // Digests have no business with the environment.
     env: {},
+    workerData: parameters,
     name: 'passwords',
   })
   let running: PromiseWithResolvers<string | boolean> | undefined

@@ -20,7 +20,7 @@ import { createAccountAttempts } from './lockout/account-attempts.ts'
 import { lockoutPolicyOf } from './lockout/lockout-policy.ts'
 import { changePassword } from './new-password.ts'
 import { welcomeUser } from './new-user.ts'
-import { isCurrentDigest, type PasswordHasher } from './password.ts'
+import type { PasswordHasher } from './password.ts'
 import { isReadableDigest, type PasswordDigest } from './password-digests.ts'
 import { type Phone, readPhone } from './phone.ts'
 import { type NewUser, toDigest, toUser, type User, type UserPatch, type UserProfile, type UserRow } from './user.ts'
@@ -163,7 +163,7 @@ export const userOperations = ({
         const row = requireFound(await findUser(knex, userId), userId, notFound)
         const stored = storedDigest(row)
         await attempt(context, userId, async () => stored !== undefined && (await passwords.verify(password, stored)))
-        if (stored === undefined || isCurrentDigest(stored)) return
+        if (stored === undefined || passwords.isCurrent(stored)) return
         const fresh = await passwords.hash(password).catch(unlessBusy)
         if (fresh === undefined) return
         const columns = { password_digest: fresh.digest, password_algorithm: fresh.algorithm }

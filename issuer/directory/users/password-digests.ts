@@ -139,5 +139,12 @@ export const matchesDigest = (password: string, { digest, algorithm }: PasswordD
   }
 }
 
+/** What a digest of ours costs whoever makes it; `memoryCost` in KiB. */
+export interface Argon2Parameters {
+  memoryCost: number
+  timeCost: number
+  parallelism: number
+}
+
 /** OWASP's second set of parameters: 19 MiB, two passes, one lane. */
-export const argon2Parameters = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const
+export const argon2Parameters: Argon2Parameters = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }

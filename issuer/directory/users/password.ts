@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os'
 import { createSemaphore, createSemaphores, type WithPermitOf } from '../../../platform/semaphore.ts'
 import { overloaded } from '../../base/errors/problems.ts'
 import { type HashingTask, type HashingThread, startHashingThread } from './hashing-thread.ts'
-import { argon2Parameters, type PasswordDigest } from './password-digests.ts'
+import { type Argon2Parameters, argon2Parameters, type PasswordDigest } from './password-digests.ts'
 
 export interface PasswordHasher {
   /** Argon2id in PHC form, of the password in NFKC. Throws 503 `server.unavailable` when too many are waiting. */
@@ -13,22 +13,17 @@ export interface PasswordHasher {
    */
   verify(password: string, digest: PasswordDigest): Promise<boolean>
   /**
+   * False for a digest that is to be replaced as soon as its password is known: of another algorithm, or with other
+   * parameters.
+   */
+  isCurrent(digest: PasswordDigest): boolean
+  /**
    * Runs `work`, of which hashing is a part, when it is its turn: as much at a time as keeps the threads busy. So of a
    * burst, who waits has taken nothing else either. `key` is what the work is about: of the same, which can only wait
    * for each other, one has a turn, and the others keep nobody else from theirs. Throws as `hash`.
    */
   inTurn: WithPermitOf
 }
-
-const { memoryCost, timeCost, parallelism } = argon2Parameters
-const currentForm = `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$`
-
-/**
- * False for a digest that is to be replaced as soon as its password is known: of another algorithm, or with other
- * parameters.
- */
-export const isCurrentDigest = ({ digest, algorithm }: PasswordDigest): boolean =>
-  algorithm === 'Argon2id' && digest.startsWith(currentForm)
 
 /**
  * The same password, however a keyboard composes its letters: `é` is one code point or two, and a letter of full width
@@ -50,9 +45,12 @@ const turnsPerThread = 4
 export const createPasswordHasher = ({
   threads = Math.min(availableParallelism(), mostThreads),
   maxWaiting = 500,
+  parameters = argon2Parameters,
 }: {
   threads?: number
   maxWaiting?: number
+  /** Of new digests. Cheaper ones are for tests. */
+  parameters?: Argon2Parameters
 } = {}): PasswordHasher & {
   /** Ends what is under way; nothing is hashed after that. */
   close(): Promise<void>
@@ -65,7 +63,7 @@ export const createPasswordHasher = ({
   let isClosed = false
 
   const start = () => {
-    const thread = startHashingThread(() => {
+    const thread = startHashingThread(parameters, () => {
       started.delete(thread)
       idle.delete(thread)
     })
@@ -81,6 +79,8 @@ export const createPasswordHasher = ({
       idle.add(thread)
       return result
     })
+  const { memoryCost, timeCost, parallelism } = parameters
+  const currentForm = `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$`
   const matches = async (password: string, digest: PasswordDigest) => (await run({ password, digest })) === true
 
   return {
@@ -96,6 +96,7 @@ export const createPasswordHasher = ({
       const isNormalized = await matches(normalized, digest)
       return isAsTyped || isNormalized
     },
+    isCurrent: ({ digest, algorithm }) => algorithm === 'Argon2id' && digest.startsWith(currentForm),
     inTurn: (key, work) => oneOfEach(key, () => turns(work)),
     async close() {
       isClosed = true

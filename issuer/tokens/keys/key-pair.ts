@@ -15,9 +15,15 @@ export interface SealedKeyPair {
 
 export const signingKeyContext = (kid: string) => `signing-key:${kid}`
 
-export const newKeyPair = async (algorithm: SigningAlgorithmName, envelope: Envelope): Promise<SealedKeyPair> => {
-  const { generate, thumbprintMembers } = signingAlgorithms[algorithm]
-  const { publicKey, privateKey } = await generate()
+export const newKeyPair = async (algorithm: SigningAlgorithmName, envelope: Envelope): Promise<SealedKeyPair> =>
+  sealKeyPair(algorithm, await signingAlgorithms[algorithm].generate(), envelope)
+
+export const sealKeyPair = (
+  algorithm: SigningAlgorithmName,
+  { publicKey, privateKey }: { publicKey: KeyObject; privateKey: KeyObject },
+  envelope: Envelope,
+): SealedKeyPair => {
+  const { thumbprintMembers } = signingAlgorithms[algorithm]
   const publicJwk = publicKey.export({ format: 'jwk' })
   const kid = sha256(JSON.stringify(publicJwk, thumbprintMembers as unknown as string[])).toString('base64url')
   const privateJwk = envelope.seal(JSON.stringify(privateKey.export({ format: 'jwk' })), signingKeyContext(kid))

@@ -5,8 +5,8 @@ import type { ManagementTest } from '../../support/management.ts'
 
 /**
  * The records that a generated request may name: `ids` stand in paths, by the path up to them, and `members` in bodies,
- * by their name. Made anew for each operation that changes something, since many of them end what they are about. What
- * a path names is related to what it names before (the role has the user); what a body names is not yet.
+ * by their name. Made anew when an operation has ended what another is about. What a path names is related to what it
+ * names before (the role has the user); what a body names is not yet.
  */
 export interface Fixtures {
   ids: Readonly<Record<string, string>>

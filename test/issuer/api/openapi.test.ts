@@ -166,23 +166,41 @@ const pathOf = (operation: Operation, fixtures: Awaited<ReturnType<typeof create
     ? '/configs/oidc/private-keys/unknown'
     : requests.pathOf(operation, fixtures)
 
+/** What others need is gone last, and what belongs to something before that. */
+const inOrder = (operations: readonly Operation[]): Operation[] => {
+  const depthOf = ({ path }: Operation) => path.split('/').length
+  const {
+    reads = [],
+    changes = [],
+    deletions = [],
+  } = Object.groupBy(operations, ({ method }) =>
+    method === 'GET' ? 'reads' : method === 'DELETE' ? 'deletions' : 'changes',
+  )
+  return [...reads, ...changes, ...deletions.toSorted((left, right) => depthOf(right) - depthOf(left))]
+}
+
 test('every operation answers valid requests as documented, and every change is in the audit trail', {
   timeout: 300_000,
 }, async () => {
   const deviations: string[] = []
-  // Those that read come first and share what they read; each of the others may end what it is about.
-  const byReading = Object.groupBy(protectedOperations(), ({ method }) => (method === 'GET' ? 'reads' : 'changes'))
-  const shared = await createFixtures(api)
-  for (const operation of [...byReading.reads!, ...byReading.changes!]) {
-    const fixtures = operation.method === 'GET' ? shared : await createFixtures(api)
+  let fixtures = await createFixtures(api)
+  const ask = async (operation: Operation) => {
     // Lists that may be read whole are read by pages here, so that the headers of pages are seen.
     const query = [...(routeOf(operation)!.paged ? ['page=1'] : []), ...requests.requiredQuery(operation, fixtures)]
     const path = `${pathOf(operation, fixtures)}${query.length > 0 ? `?${query.join('&')}` : ''}`
     const answer = await send(operation, path, validBody(operation, fixtures), api.token())
-    const expected = otherwise[operation.operationId] ?? routeOf(operation)!.status
-    const found =
-      requests.deviation(operation, answer) ??
-      (answer.status === expected ? undefined : `${answer.status} ${JSON.stringify(answer.body)}`)
+    const isExpected = answer.status === (otherwise[operation.operationId] ?? routeOf(operation)!.status)
+    return { path, answer, isExpected, deviation: requests.deviation(operation, answer) }
+  }
+  for (const operation of inOrder(protectedOperations())) {
+    let asked = await ask(operation)
+    // Another operation may have ended what this one is about, or made it already: then it is asked with what is new.
+    if (!asked.isExpected && asked.deviation === undefined) {
+      fixtures = await createFixtures(api)
+      asked = await ask(operation)
+    }
+    const { path, answer, isExpected, deviation } = asked
+    const found = deviation ?? (isExpected ? undefined : `${answer.status} ${JSON.stringify(answer.body)}`)
     if (found !== undefined) deviations.push(`${operation.operationId}: ${found}`)
     if (operation.method === 'GET' || answer.status >= 400 || changesNothing.has(operation.operationId)) continue
     const [row] = await api.expect(200, 'GET', `/logs?page_size=1&logKey=Management.${operation.operationId}`)

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createPasswordHasher } from '../../../issuer/directory/users/password.ts'
 import { type Browser, createBrowser } from '../../support/browser.ts'
 import { type CountingProxy, startCountingProxy } from '../../support/counting-proxy.ts'
 import { startTestIssuer, type TestIssuer } from '../../support/issuer.ts'
+import { passwords } from '../../support/shared-parts.ts'
 import { answerOf } from '../../support/sign-in.ts'
 
 /** A whole sign-in at the issuer as it runs, what it asks of PostgreSQL, and what happens when that goes away. */
@@ -25,7 +25,7 @@ beforeAll(async () => {
     },
   })
   const { id } = await issuer.createUser()
-  const { digest } = await createPasswordHasher().hash(credentials.password)
+  const { digest } = await passwords.hash(credentials.password)
   await issuer.sql(
     `UPDATE users SET username = 'ada', password_digest = $2, password_algorithm = 'Argon2id' WHERE id = $1`,
     [id, digest],

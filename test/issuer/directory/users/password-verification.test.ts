@@ -37,7 +37,7 @@ const imported: [name: string, algorithm: PasswordAlgorithm, digest: () => strin
 
 let issuer: TestIssuer
 beforeAll(async () => {
-  issuer = await startTestIssuer()
+  issuer = await startTestIssuer({ hashes: true })
 })
 afterAll(() => issuer.close())
 

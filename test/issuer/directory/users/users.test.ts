@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createPasswordHasher } from '../../../../issuer/directory/users/password.ts'
 import { type ManagementTest, startManagement } from '../../../support/management.ts'
 
 let api: ManagementTest
 beforeAll(async () => {
-  api = await startManagement()
+  api = await startManagement({ passwords: createPasswordHasher() })
 })
 afterAll(() => api.close())
 
