@@ -6,11 +6,16 @@ import { Dialog, DialogActions, useDialog } from '../../components/dialog.tsx'
 import { announce, ProblemNotice } from '../../components/notice.tsx'
 import { Section } from '../../components/page.tsx'
 
+const lookAgainMs = 1_000
+
 /** What was given up after the last attempt: all of it is sent again, or none of it. */
 export const DeadLetters = ({ hookId: id }: { hookId: string }) => {
   const params = { id }
-  const { data } = useRead('listHookDeliveries', { params, query: { state: 'dead', page: 1, page_size: 1 } })
   const redrive = useChange('redriveHookDeadLetters')
+  const query = { state: 'dead', page: 1, page_size: 1 } as const
+  // They are queued one after another once the answer is there.
+  const everyMs = (dead: readonly unknown[] | undefined) => redrive.isSuccess && dead?.length !== 0 && lookAgainMs
+  const { data } = useRead('listHookDeliveries', { params, query }, { everyMs })
   const purge = useChange('purgeHookDeadLetters')
   const dialog = useDialog('purge')
   const total = data?.total ?? 0
