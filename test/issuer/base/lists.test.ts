@@ -153,6 +153,11 @@ describe('search', () => {
     ['search.username=ada&search.name=%25Hopper&mode.username=exact', ['ada', 'grace']],
     ['search.name=%25100\\%25%25', ['alan']],
     ['search.primaryEmail=kurt@%25', ['kurt']],
+    ['search=%25KURT@example%25', ['kurt']],
+    ['search=%25kurt@%25.test%25', ['kurt']],
+    ['search=%25kurt@elsewhere%25', []],
+    ['search=%25a@example%25', ['ada', 'barbara']],
+    ['search=kurt@example.test&mode=exact', ['kurt']],
     ['search=nobody', []],
   ])('%s', async (query, usernames) => {
     expect(await found(query)).toEqual(usernames)
