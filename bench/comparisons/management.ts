@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import type { Comparison, Contestant } from '../harness/comparison.ts'
 import { watchDatabaseCpu } from '../harness/database-cpu-store.ts'
 import { underTest } from '../harness/process.ts'
@@ -52,6 +52,12 @@ const lists: List[] = [
   { name: 'users', paths: ['/users'], total: users, atMostP95Ms: page },
   { name: 'users, page 1 000', paths: ['/users?page=1000'], total: users, atMostP95Ms: page },
   { name: 'users, the last page', paths: [`/users?page=${users / 20}`], total: users, atMostP95Ms: page },
+  {
+    name: 'users, in the middle, after a row',
+    paths: [`/users?page=${users / 40 + 1}&after=${hash('md5', String(users / 2)).slice(0, 12)}`],
+    total: users,
+    atMostP95Ms: page,
+  },
   { name: 'users without a role', paths: ['/users?excludeRoleId=role-1'], total: users - heldBy, atMostP95Ms: page },
   {
     name: 'users outside the organization',
@@ -79,6 +85,12 @@ const lists: List[] = [
   { name: 'search: two letters anywhere', paths: [`/users?search=${text('%ab%')}`], atMostP95Ms: search },
   { name: 'search: finds nobody', paths: [`/users?search=${text('%zzqq%')}`], total: 0, atMostP95Ms: search },
   { name: 'search: finds everybody', paths: [`/users?search=${text('%User%')}`], total: users, atMostP95Ms: search },
+  {
+    name: 'search: finds everybody, count capped',
+    paths: [`/users?search=${text('%User%')}&enableCap=true`],
+    total: 10_000,
+    atMostP95Ms: search,
+  },
   { name: 'search among members', paths: some((n) => `/organizations/large/users?q=User%20${n}`), atMostP95Ms: search },
   {
     name: 'search for a role',

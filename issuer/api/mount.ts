@@ -16,6 +16,7 @@ import type { RequestOrigin } from '../base/client-address.ts'
 import { errorAnswer } from '../base/errors/error-answer.ts'
 import { problem } from '../base/errors/problems.ts'
 import type { Idempotency } from '../base/idempotency.ts'
+import type { Total } from '../base/lists/list-store.ts'
 import { isSearchParameter } from '../base/lists/search.ts'
 import type { Mutate } from '../base/mutate.ts'
 import { type InputIssue, parseInput } from '../base/parse-input.ts'
@@ -254,9 +255,9 @@ const createAnswerError =
     else response.status(status).set(headers).json(body)
   }
 
-const totalOf = (result: RouteResult | undefined): number => {
-  if (result?.total === undefined) throw new Error('A paged route must say the total.')
-  return result.total
+const totalOf = ({ total, isCapped = false }: RouteResult = {}): Total => {
+  if (total === undefined) throw new Error('A paged route must say the total.')
+  return { total, isCapped }
 }
 
 const byPath = (routes: readonly Served[]): Map<string, Served[]> => Map.groupBy(routes, ({ path }) => path)

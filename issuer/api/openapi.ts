@@ -64,7 +64,14 @@ const failures = createProblemResponses(sharedManagementProblems, {
 
 const headers: Record<string, SchemaObject> = {
   ...commonHeaders,
-  'Total-Number': { description: 'Rows on all pages together.', schema: { type: 'integer', minimum: 0 } },
+  'Total-Number': {
+    description: 'Rows on all pages together; with `enableCap=true` those that were counted.',
+    schema: { type: 'integer', minimum: 0 },
+  },
+  'Total-Number-Is-Capped': {
+    description: '`true` when there are more than `Total-Number` says.',
+    schema: { const: 'true' },
+  },
   Link: text('RFC 8288: `first`, `prev`, `next` and `last`; of a long query only `next`, or nothing.'),
   'WWW-Authenticate': text('RFC 6750: what the access token lacks.'),
   ETag: text('RFC 9110: the version of the record, for `If-Match`.'),
@@ -165,6 +172,7 @@ const successOf = (route: ManagementRoute): SchemaObject => {
   const names = [
     'Logto-Core-Request-Id',
     ...(paged ? ['Total-Number', 'Link'] : []),
+    ...(parametersOf(route.query, 'query').some(({ name }) => name === 'enableCap') ? ['Total-Number-Is-Capped'] : []),
     ...(takesKey(route) ? ['Idempotent-Replayed'] : []),
     ...(hasVersion(route) || takesIfMatch(route) ? ['ETag'] : []),
   ]

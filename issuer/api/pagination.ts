@@ -1,5 +1,5 @@
 import { problem } from '../base/errors/problems.ts'
-import type { Page } from '../base/lists/list-store.ts'
+import type { Page, Total } from '../base/lists/list-store.ts'
 
 const defaultPageSize = 20
 const maxPageSize = 100
@@ -34,10 +34,17 @@ const maxLinkLength = 2_048
  * `Total-Number` and `Link` (RFC 8288) with first, prev, next and last. `url` is the address of this list, its query
  * included; of one that is too long to be repeated so often only next is told, or nothing.
  */
-export const pageHeaders = (url: URL, { page, pageSize }: Page, total: number): Record<string, string> => {
+export const pageHeaders = (
+  url: URL,
+  { page, pageSize }: Page,
+  { total, isCapped = false }: Total,
+): Record<string, string> => {
   const last = Math.max(1, Math.ceil(total / pageSize))
   const link = (relation: string, target: number) => {
     const address = new URL(url)
+    // Next to a row there is one page, and this is it.
+    address.searchParams.delete('after')
+    address.searchParams.delete('before')
     address.searchParams.set('page', String(target))
     address.searchParams.set('page_size', String(pageSize))
     return `<${address}>; rel="${relation}"`
@@ -46,5 +53,9 @@ export const pageHeaders = (url: URL, { page, pageSize }: Page, total: number): 
   const prev = page > 1 ? [link('prev', Math.min(page - 1, last))] : []
   const all = [link('first', 1), ...prev, ...next, link('last', last)]
   const told = [all, next].map((links) => links.join(', ')).find((text) => text !== '' && text.length <= maxLinkLength)
-  return { 'Total-Number': String(total), ...(told && { Link: told }) }
+  return {
+    'Total-Number': String(total),
+    ...(isCapped && { 'Total-Number-Is-Capped': 'true' }),
+    ...(told && { Link: told }),
+  }
 }

@@ -180,6 +180,8 @@ export interface RouteResult {
   /** Instead of a body: `text/event-stream`. Undefined stands for a comment; `signal` aborts when the caller leaves. */
   events?: (signal: AbortSignal) => AsyncIterable<ServerSentEvent | undefined>
   total?: number
+  /** There are more than `total`. */
+  isCapped?: boolean
   status?: number
   headers?: Record<string, string>
 }

@@ -4,11 +4,11 @@ import type { Logger } from '../../platform/logger.ts'
 import type { RequestOrigin } from '../base/client-address.ts'
 import { errorAnswer } from '../base/errors/error-answer.ts'
 import { problem } from '../base/errors/problems.ts'
+import { sendFile, sendJson, sendNotice } from './answers.ts'
 import type { ConsoleCookies } from './cookies.ts'
-import type { ConsoleFile, ConsoleFiles } from './files.ts'
-import { consoleHeaders, noticeHeaders, shellHeaders } from './headers.ts'
+import type { ConsoleFiles } from './files.ts'
+import { consoleHeaders, shellHeaders } from './headers.ts'
 import type { ImpersonationExport } from './impersonation-export.ts'
-import { noticePage } from './notice-page.ts'
 import { readPreview } from './preview.ts'
 import { requireOwnPage } from './request-guard.ts'
 import { roleNameOf } from './role-name.ts'
@@ -59,46 +59,6 @@ const { version } = JSON.parse(readFileSync(new URL('../../package.json', import
   version: string
 }
 
-const notices = {
-  unknown: {
-    status: 400,
-    title: 'This sign-in cannot go on',
-    sentence: 'It was not begun in this browser, or it took longer than ten minutes.',
-    links: [{ href: '/console/sign-in', text: 'Sign in again' }],
-  },
-  refused: {
-    status: 403,
-    title: 'You are not signed in to the console',
-    sentence: 'The sign-in was given up or refused.',
-    links: [{ href: '/console/sign-in', text: 'Try again' }],
-  },
-  no_role: {
-    status: 403,
-    title: 'This account has no role in the console',
-    sentence: 'Ask an owner of the console for a role, or for an invitation.',
-    links: [{ href: '/console/sign-in?as=another', text: 'Sign in as somebody else' }],
-  },
-  signed_out: {
-    status: 200,
-    title: 'You are signed out',
-    sentence: 'Of the console, and of all that you had signed in to in this browser.',
-    links: [{ href: '/console/sign-in', text: 'Sign in again' }],
-  },
-  not_built: {
-    status: 503,
-    title: 'The console was not built',
-    sentence: 'Run "npm run build", or "npm start", which builds it, and start the issuer again. The API is served.',
-    links: [],
-  },
-} as const satisfies Record<string, Notice>
-
-interface Notice {
-  status: number
-  title: string
-  sentence: string
-  links: readonly { href: string; text: string }[]
-}
-
 /**
  * `/console` and all below it: the page and its files for anybody, the way in and out, and `/console/api/…`, which is
  * the Management API for the person of the cookie. Their tokens never reach the browser.
@@ -108,31 +68,9 @@ export const createConsoleEndpoint = (dependencies: ConsoleEndpointDependencies)
   const secure = consoleUrl.startsWith('https:')
   const everyAnswer = Object.entries(consoleHeaders({ secure }))
 
-  const sendFile = ({ method, headers }: IncomingMessage, response: ServerResponse, file: ConsoleFile, more = {}) => {
-    const all = { ...file.headers, ...more }
-    if (headers['if-none-match'] !== undefined && headers['if-none-match'] === file.headers['ETag'])
-      return void response.writeHead(304, all).end()
-    response.writeHead(200, { ...all, 'Content-Length': file.content.length })
-    response.end(method === 'HEAD' ? undefined : file.content)
-  }
-
-  const sendNotice = (response: ServerResponse, { status, title, sentence, links }: Notice) => {
-    const content = noticePage(title, sentence, links)
-    const type = { 'Content-Type': 'text/html; charset=utf-8', 'Content-Length': Buffer.byteLength(content) }
-    response.writeHead(status, { ...noticeHeaders, ...type, 'Cache-Control': 'no-store' })
-    response.end(response.req.method === 'HEAD' ? undefined : content)
-  }
-
-  const sendJson = (response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}) => {
-    const content = JSON.stringify(body)
-    const type = { 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': Buffer.byteLength(content) }
-    response.writeHead(status, { ...headers, ...type, 'Cache-Control': 'no-store' })
-    response.end(content)
-  }
-
   const sendOutcome = (response: ServerResponse, outcome: Redirect | Refused) => {
     for (const cookie of outcome.setCookies) response.appendHeader('Set-Cookie', cookie)
-    if ('refused' in outcome) return sendNotice(response, notices[outcome.refused])
+    if ('refused' in outcome) return sendNotice(response, outcome.refused)
     response.writeHead(303, { Location: outcome.location, 'Cache-Control': 'no-store', 'Content-Length': 0 }).end()
   }
 
@@ -181,7 +119,7 @@ export const createConsoleEndpoint = (dependencies: ConsoleEndpointDependencies)
   const get = async (request: IncomingMessage, response: ServerResponse, path: string) => {
     if (path === '/console/sign-in') return sendOutcome(response, signIn.begin(request))
     if (path === '/console/callback') return sendOutcome(response, await signIn.callback(request, originOf(request)))
-    if (path === '/console/signed-out') return sendNotice(response, notices.signed_out)
+    if (path === '/console/signed-out') return sendNotice(response, 'signed_out')
     if (path === '/console/session') {
       requireOwnPage(request, consoleUrl)
       return sendJson(response, 200, sessionBody(await sessionOf(request), dependencies.baseUrl))
@@ -189,7 +127,7 @@ export const createConsoleEndpoint = (dependencies: ConsoleEndpointDependencies)
     if (path === '/console/jwks') return dependencies.jwks(request, response)
     const exported = /^\/console\/impersonations\/([\w-]{1,21})\/export$/.exec(path)?.[1]
     if (exported !== undefined) return sendExport(request, response, exported)
-    if (!files) return sendNotice(response, notices.not_built)
+    if (!files) return sendNotice(response, 'not_built')
     if (!path.startsWith('/console/assets/'))
       return sendFile(request, response, await files.shell(request), shellHeaders)
     const asset = await files.asset(request, path.slice('/console/assets/'.length))

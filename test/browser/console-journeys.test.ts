@@ -38,6 +38,20 @@ describe.skipIf(!chromium)('in Chromium', () => {
     await tabTo(page, name)
     await page.keyboard.press('Enter')
   }
+  const fill = async (page: Page, values: Readonly<Record<string, string>>) => {
+    for (const [name, value] of Object.entries(values)) {
+      await tabTo(page, name)
+      await page.keyboard.type(value)
+    }
+  }
+  /** Chooses it in the dialog behind `Add`. */
+  const add = async (page: Page, name: string) => {
+    await press(page, 'Add')
+    await page.getByRole('checkbox', { name: new RegExp(name) }).waitFor()
+    await tabTo(page, name)
+    await page.keyboard.press('Space')
+    await press(page, 'Add')
+  }
 
   test('journey 5: an operator gives somebody a right by the keyboard alone, sees it, and takes it back', async () => {
     const user = await api('POST', '/users', { username: 'grace', name: 'Grace Hopper' })
@@ -47,45 +61,29 @@ describe.skipIf(!chromium)('in Chromium', () => {
 
     await palette(page, 'new resource', 'New resource')
     await page.getByRole('heading', { name: 'New resource' }).waitFor()
-    await tabTo(page, 'Name')
-    await page.keyboard.type('Orders')
-    await tabTo(page, 'Indicator')
-    await page.keyboard.type('https://orders.example.test')
+    await fill(page, { Name: 'Orders', Indicator: 'https://orders.example.test' })
     await page.keyboard.press('Enter')
     await page.getByText('No permissions yet').waitFor()
     await press(page, 'New permission')
     await page.getByRole('dialog', { name: 'New permission' }).waitFor()
-    await tabTo(page, 'Name')
-    await page.keyboard.type('read:orders')
+    await fill(page, { Name: 'read:orders' })
     await page.keyboard.press('Enter')
     await page.getByRole('rowheader', { name: 'read:orders' }).waitFor()
 
     await palette(page, 'new role', 'New role')
     await page.getByRole('heading', { name: 'New role' }).waitFor()
-    await tabTo(page, 'Name')
-    await page.keyboard.type('Order reader')
-    await tabTo(page, 'Description')
-    await page.keyboard.type('Reads orders')
+    await fill(page, { Name: 'Order reader', Description: 'Reads orders' })
     await page.keyboard.press('Control+s')
     await page.getByText('It carries no permission yet.').waitFor()
-    await tabTo(page, 'To add from')
-    await page.keyboard.type('Orders')
-    await press(page, 'Add')
-    await page.getByRole('checkbox', { name: /read:orders/ }).waitFor()
-    await tabTo(page, 'read:orders')
-    await page.keyboard.press('Space')
-    await press(page, 'Add')
+    await fill(page, { 'To add from': 'Orders' })
+    await add(page, 'read:orders')
     await page.getByRole('button', { name: 'Take away the permission read:orders' }).waitFor()
 
     await palette(page, 'Hopper', 'Grace Hopper')
     await page.getByRole('heading', { name: 'Grace Hopper' }).waitFor()
     await press(page, 'Roles')
     await page.waitForURL(/\/roles$/)
-    await press(page, 'Add')
-    await page.getByRole('checkbox', { name: /Order reader/ }).waitFor()
-    await tabTo(page, 'Order reader')
-    await page.keyboard.press('Space')
-    await press(page, 'Add')
+    await add(page, 'Order reader')
     await page.getByRole('link', { name: 'Order reader' }).waitFor()
 
     // What it comes to.

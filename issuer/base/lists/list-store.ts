@@ -1,4 +1,5 @@
 import type { Knex } from 'knex'
+import type { Beside } from './beside.ts'
 import type { Search, SearchCondition } from './search.ts'
 
 /** Adds the conditions of a search; `columns` says where each field of the record stands. */
@@ -62,11 +63,21 @@ export const textMatches = (query: Knex.QueryBuilder, search: Search, { table, k
     .where((group: Knex.QueryBuilder) =>
       addConditions(group, search, (one, { mode, values }) => {
         for (const value of values) {
-          const pattern = mode === 'exact' ? literalPattern(value) : value
-          one.orWhereRaw('?? LIKE lower(?)', [body, `%${pattern}%`.replace(/^%+/, '%').replace(/(?<!\\)%+$/, '%')])
+          const text = mode === 'exact' ? literalPattern(value) : value
+          const pattern = `%${text}%`.replace(/^%+/, '%').replace(/(?<!\\)%+$/, '%')
+          const local = localPart.exec(pattern)?.[0]
+          if (local === undefined) one.orWhereRaw('?? LIKE lower(?)', [body, pattern])
+          // The index does not know the second expression.
+          else one.orWhereRaw(`(?? LIKE lower(?) AND ?? || '' LIKE lower(?))`, [body, `${local}%`, body, pattern])
         }
       }),
     )
+
+/**
+ * Of an address only the part before the domain is looked for in the index of trigrams: those of a domain are in so many
+ * rows that going through them all takes five times as long.
+ */
+const localPart = /^[^@]*[\p{L}\p{N}]{3}[^@]*@(?=.*[\p{L}\p{N}])/u
 
 /** Whether a record matches exactly when its text does: a plain text is looked for, anywhere in any field. */
 export const isAnsweredByText = ({ isCaseSensitive, conditions }: Search, { columns }: SearchText): boolean =>
@@ -110,10 +121,18 @@ export interface Page {
   offset: number
 }
 
-export interface Listed<Row> {
-  rows: Row[]
+export interface Total {
   total: number
+  /** There are more: they were counted no further. */
+  isCapped?: boolean
 }
+
+export interface Listed<Row> extends Total {
+  rows: Row[]
+}
+
+/** How far a list is counted for callers who can do without an exact number (`enableCap`). */
+export const countCap = 10_000
 
 /** What makes far pages of a long list cheap. */
 export interface ListFacts {
@@ -121,13 +140,19 @@ export interface ListFacts {
    * The columns of the order and the last of them, which is the id. With it a page finds its ids first, and reads and
    * makes up no rows but its own. Without it the query has its own order.
    */
-  order?: readonly { column: string; order: 'asc' | 'desc' }[]
+  order?: Order
   /**
    * The number of all rows, where it can be had for less than counting them. A page nearer to the end is then looked
    * for from there.
    */
-  total?: (() => Promise<number>) | undefined
+  total?: (() => Promise<Total>) | undefined
+  /** Rows are counted no further than this, unless `total` says their number. */
+  cap?: number | undefined
+  /** Where the page begins, whatever its number. Needs `order`, of two columns. */
+  beside?: Beside | undefined
 }
+
+type Order = readonly { column: string; order: 'asc' | 'desc' }[]
 
 /** Nearer to the start than this the end is not looked at. */
 const deepOffset = 1_000
@@ -136,33 +161,42 @@ const deepOffset = 1_000
 export const listed = async <Row>(
   query: Knex.QueryBuilder,
   page: Page | undefined,
-  { order, total: totalOf }: ListFacts = {},
+  { order, total: known, cap, beside }: ListFacts = {},
 ): Promise<Listed<Row>> => {
   if (page === undefined) {
     const rows: Row[] = await ordered(query.clone(), order)
     return { rows, total: rows.length }
   }
   const { limit, offset } = page
-  if (order && totalOf && offset >= deepOffset) {
-    const total = await totalOf()
-    const before = total - offset - limit
-    if (offset <= before) return { rows: await rowsAt<Row>(query, order, limit, offset), total }
-    const rows = await rowsAt<Row>(query, order.map(reversed), limit + Math.min(before, 0), Math.max(before, 0))
-    return { rows: rows.reverse(), total }
-  }
-  const counted = async () => {
-    const row = await query.clone().clearSelect().clearOrder().count({ total: '*' }).first()
-    return Number(row.total)
+  const totalOf = known ?? (() => countOf(query, cap))
+  if (order && beside) return { rows: await rowsBeside<Row>(query, order, beside, limit), ...(await totalOf()) }
+  const early = known && offset >= deepOffset ? await known() : undefined
+  if (order && early && !early.isCapped) {
+    const before = early.total - offset - limit
+    if (offset > before) {
+      const rows = await rowsAt<Row>(query, order.map(reversed), limit + Math.min(before, 0), Math.max(before, 0))
+      return { rows: rows.reverse(), ...early }
+    }
   }
   const rows = await rowsAt<Row>(query, order, limit, offset)
   // A page that has room left ends the list: what few rows match is not looked for again to be counted.
   const isLast = rows.length < limit && (rows.length > 0 || offset === 0)
-  return { rows, total: isLast ? offset + rows.length : await (totalOf ?? counted)() }
+  return { rows, ...(isLast ? { total: offset + rows.length } : (early ?? (await totalOf()))) }
+}
+
+/** The number of rows of a query, counted no further than `cap`. */
+export const countOf = async (query: Knex.QueryBuilder, cap?: number): Promise<Total> => {
+  const rows = query.clone().clearSelect().clearOrder()
+  if (cap === undefined) return { total: Number((await rows.count({ total: '*' }).first()).total) }
+  const { client } = query
+  const first = rows.select(client.raw('1')).limit(cap + 1)
+  const { total } = await client.queryBuilder().from(first.as('counted')).count({ total: '*' }).first()
+  return Number(total) > cap ? { total: cap, isCapped: true } : { total: Number(total) }
 }
 
 const rowsAt = async <Row>(
   query: Knex.QueryBuilder,
-  order: ListFacts['order'],
+  order: Order | undefined,
   limit: number,
   offset: number,
 ): Promise<Row[]> => {
@@ -173,10 +207,33 @@ const rowsAt = async <Row>(
   return ordered(query.clone().clearWhere().whereIn(key, ids), order)
 }
 
-const ordered = (query: Knex.QueryBuilder, order: ListFacts['order'] = []): Knex.QueryBuilder =>
+/**
+ * The rows next to one, found by its place in the index of the order. The first condition is the one that an index is
+ * entered by; alone, the second one would be looked at for every row before.
+ */
+const rowsBeside = async <Row>(
+  query: Knex.QueryBuilder,
+  order: Order,
+  { id, side }: Beside,
+  limit: number,
+): Promise<Row[]> => {
+  const way = side === 'after' ? order : order.map(reversed)
+  const [by, key] = way as [Order[number], Order[number]]
+  const [table = ''] = key.column.split('.')
+  const there = query.client.queryBuilder().from(table).where(key.column, id).select(by.column)
+  const beyond = ({ order }: Order[number]) => (order === 'asc' ? '>' : '<')
+  const rest = query
+    .clone()
+    .where(by.column, `${beyond(by)}=`, there)
+    .where((group: Knex.QueryBuilder) => group.where(by.column, beyond(by), there).orWhere(key.column, beyond(key), id))
+  const rows = await rowsAt<Row>(rest, way, limit, 0)
+  return side === 'after' ? rows : rows.reverse()
+}
+
+const ordered = (query: Knex.QueryBuilder, order: Order = []): Knex.QueryBuilder =>
   order.length === 0 ? query : query.orderBy([...order])
 
-const reversed = ({ column, order }: NonNullable<ListFacts['order']>[number]) => ({
+const reversed = ({ column, order }: Order[number]) => ({
   column,
   order: order === 'asc' ? ('desc' as const) : ('asc' as const),
 })

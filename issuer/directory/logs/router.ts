@@ -30,8 +30,8 @@ export const logsRoutes = ({ database: { knex } }: ManagementDependencies): Rout
     status: 200,
     response: z.array(log),
     async handle({ query, page }) {
-      const { rows, total, isCapped } = await listLogs(knex, query, page)
-      return { body: rows.map(toLog), total, ...(isCapped && { headers: { 'Total-Number-Is-Capped': 'true' } }) }
+      const { rows, ...total } = await listLogs(knex, query, page)
+      return { body: rows.map(toLog), ...total }
     },
   }),
   route({

@@ -1,5 +1,7 @@
 import { z } from 'zod'
 import { authorize, requireFreshProof } from '../../base/authorization.ts'
+import { requireFound } from '../../base/errors/not-found.ts'
+import { besideOf, longListQuery } from '../../base/lists/beside.ts'
 import { booleanText, listQuery } from '../../base/lists/search.ts'
 import { type OperationContext, type Route, route } from '../../base/route.ts'
 import { id, jsonObject } from '../../base/schemas.ts'
@@ -19,7 +21,7 @@ import {
   userProfile,
   userSearchFields,
 } from './user.ts'
-import { listUsers } from './user-store.ts'
+import { findUser, listUsers } from './user-store.ts'
 
 const params = z.object({ userId: id })
 const collisions = [
@@ -56,16 +58,20 @@ export const usersRoutes = (dependencies: UserDependencies): Route[] => {
         excludeRoleId: id.optional(),
         excludeOrganizationId: id.optional(),
         includePasswordHash: booleanText.default(false),
+        ...longListQuery,
       }),
       paged: 'always',
       status: 200,
       response: z.array(listedUser),
+      problems: ['entity.not_exists_with_id'],
       async handle(context) {
         const { query, page } = context
         if (query.includePasswordHash) await requireDigests(context)
-        const { rows, total } = await listUsers(knex, query, page)
+        const beside = besideOf(query)
+        if (beside) requireFound(await findUser(knex, beside.id), beside.id)
+        const { rows, ...total } = await listUsers(knex, query, page, beside)
         const toListed = (row: UserRow) => ({ ...toUser(row), ...(query.includePasswordHash && toDigest(row)) })
-        return { body: rows.map(toListed), total }
+        return { body: rows.map(toListed), ...total }
       },
     }),
     route({

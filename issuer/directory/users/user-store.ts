@@ -1,6 +1,9 @@
 import type { Knex } from 'knex'
+import type { Beside } from '../../base/lists/beside.ts'
 import type { Page } from '../../base/lists/list-store.ts'
 import {
+  countCap,
+  countOf,
   isAnsweredByText,
   keptCount,
   type Listed,
@@ -61,6 +64,8 @@ export interface UserFilter {
   excludeRoleId?: string | undefined
   roleId?: string | undefined
   excludeOrganizationId?: string | undefined
+  /** Found ones are counted no further than to `countCap`. */
+  enableCap?: boolean | undefined
 }
 
 const searchColumns: Record<string, string> = {
@@ -91,8 +96,14 @@ const newestFirst = [
   { column: 'users.id', order: 'asc' },
 ] as const
 
-export const listUsers = (knex: Knex, filter: UserFilter, page: Page | undefined): Promise<Listed<UserRow>> => {
-  const { search, roleId, excludeRoleId, excludeOrganizationId } = filter
+/** `beside` is the id of one that is there. */
+export const listUsers = (
+  knex: Knex,
+  filter: UserFilter,
+  page: Page | undefined,
+  beside?: Beside,
+): Promise<Listed<UserRow>> => {
+  const { search, roleId, excludeRoleId, excludeOrganizationId, enableCap = false } = filter
   const query = knex<UserRow>('users').select('users.*')
   const isHolder = (id: string) => holdersOf(knex, id).whereRaw('user_roles.user_id = users.id')
   const isMember = (id: string) => membersOf(knex, id).whereRaw('organization_users.user_id = users.id')
@@ -100,31 +111,31 @@ export const listUsers = (knex: Knex, filter: UserFilter, page: Page | undefined
   if (excludeRoleId !== undefined) query.whereNotExists(isHolder(excludeRoleId))
   if (excludeOrganizationId !== undefined) query.whereNotExists(isMember(excludeOrganizationId))
   if (search !== undefined) matchingText(query, search, 'users.id', userSearchText)
-  return listed(query, page, { order: newestFirst, total: totalOf(knex, filter) })
+  const cap = enableCap ? countCap : undefined
+  return listed(query, page, { order: newestFirst, total: totalOf(knex, filter, cap), cap, beside })
 }
 
 /**
  * The holders of a role and the members of an organization are users, each once. So the number of the others is a
  * difference, and need not be counted.
  */
-const totalOf = (knex: Knex, { search, roleId, excludeRoleId, excludeOrganizationId }: UserFilter) => {
+const totalOf = (knex: Knex, filter: UserFilter, cap: number | undefined) => {
+  const { search, roleId, excludeRoleId, excludeOrganizationId } = filter
   const left = [
     ...(excludeRoleId === undefined ? [] : [holdersOf(knex, excludeRoleId)]),
     ...(excludeOrganizationId === undefined ? [] : [membersOf(knex, excludeOrganizationId)]),
   ]
   if (search !== undefined) {
     const isTextOnly = roleId === undefined && left.length === 0 && isAnsweredByText(search, userSearchText)
-    return isTextOnly
-      ? () => counted(textMatches(knex.queryBuilder(), search, userSearchText).clearSelect())
-      : undefined
+    return isTextOnly ? () => countOf(textMatches(knex.queryBuilder(), search, userSearchText), cap) : undefined
   }
   if (left.length > 1) return undefined
-  if (roleId !== undefined) return left.length === 0 ? () => counted(holdersOf(knex, roleId)) : undefined
-  return async () => (await keptCount(knex, 'users')) - (left[0] ? await counted(left[0]) : 0)
+  if (roleId !== undefined) return left.length === 0 ? () => countOf(holdersOf(knex, roleId)) : undefined
+  return async () => {
+    const others = left[0] ? await countOf(left[0]) : { total: 0 }
+    return { total: (await keptCount(knex, 'users')) - others.total }
+  }
 }
-
-const counted = async (query: Knex.QueryBuilder): Promise<number> =>
-  Number((await query.count({ total: '*' }).first()).total)
 
 /** Which of `ids` exist; they stay as they are until the transaction ends. */
 export const lockUserIds = async (trx: Knex, ids: readonly string[]): Promise<Set<string>> => {

@@ -35,6 +35,49 @@ describe('paging', () => {
     expect(pages).toEqual([['barbara', 'kurt'], ['alan', 'grace'], ['ada']])
   })
 
+  test('goes on from a row that the caller has, and back', async () => {
+    const all = await api.expect(200, 'GET', '/users')
+    const idOf = (name: string) => all.find(({ username }: { username: string }) => username === name).id
+    const beside = async (query: string) => {
+      const answer = await api.call('GET', `/users?page=2&page_size=2&${query}`)
+      expect(answer.headers.get('total-number')).toBe('5')
+      return answer.body.map(({ username }: { username: string }) => username)
+    }
+    expect(await beside(`after=${idOf('kurt')}`)).toEqual(['alan', 'grace'])
+    expect(await beside(`after=${idOf('grace')}`)).toEqual(['ada'])
+    expect(await beside(`after=${idOf('ada')}`)).toEqual([])
+    expect(await beside(`before=${idOf('ada')}`)).toEqual(['alan', 'grace'])
+    expect(await beside(`before=${idOf('kurt')}`)).toEqual(['barbara'])
+    expect(await beside(`before=${idOf('barbara')}`)).toEqual([])
+    expect(await beside(`after=${idOf('kurt')}&search=%25example%25`)).toEqual(['alan', 'grace'])
+    const link = (await api.call('GET', `/users?page=2&page_size=2&after=${idOf('kurt')}`)).headers.get('link')
+    expect(link).toContain(`<${api.baseUrl}/api/users?page=3&page_size=2>; rel="next"`)
+  })
+
+  test('keeps those apart that were made at one moment', async () => {
+    const twins = Array.from({ length: 3 }, (_, index) => `twin_${index}`)
+    for (const id of twins)
+      await api.database.pool.query(`INSERT INTO users (id, created_at) VALUES ($1, '2001-02-03T04:05:06.789012Z')`, [
+        id,
+      ])
+    const idsOf = async (query: string) =>
+      (await api.expect(200, 'GET', `/users?page_size=1&${query}`)).map(({ id }: { id: string }) => id)
+    expect(await idsOf('after=twin_0')).toEqual(['twin_1'])
+    expect(await idsOf('after=twin_1')).toEqual(['twin_2'])
+    expect(await idsOf('after=twin_2')).toEqual([])
+    expect(await idsOf('before=twin_2')).toEqual(['twin_1'])
+    for (const id of twins) await api.expect(204, 'DELETE', `/users/${id}`)
+  })
+
+  test('does not go on from a row that is not there, nor both ways at once', async () => {
+    expect(await api.call('GET', '/users?after=nobody')).toMatchObject({
+      ...{ status: 404, body: { code: 'entity.not_exists_with_id', data: { id: 'nobody' } } },
+    })
+    expect(await api.call('GET', '/users?after=nobody&before=nobody')).toMatchObject({
+      ...{ status: 400, body: { code: 'guard.invalid_pagination' } },
+    })
+  })
+
   test('knows the number of all, on the last page and behind it', async () => {
     const totals = ['page=1', 'page=1&page_size=5', 'page=3&page_size=2', 'page=4&page_size=2'].map(async (page) =>
       (await api.call('GET', `/users?search=%25example%25&${page}`)).headers.get('total-number'),
@@ -110,6 +153,11 @@ describe('search', () => {
     ['search.username=ada&search.name=%25Hopper&mode.username=exact', ['ada', 'grace']],
     ['search.name=%25100\\%25%25', ['alan']],
     ['search.primaryEmail=kurt@%25', ['kurt']],
+    ['search=%25KURT@example%25', ['kurt']],
+    ['search=%25kurt@%25.test%25', ['kurt']],
+    ['search=%25kurt@elsewhere%25', []],
+    ['search=%25a@example%25', ['ada', 'barbara']],
+    ['search=kurt@example.test&mode=exact', ['kurt']],
     ['search=nobody', []],
   ])('%s', async (query, usernames) => {
     expect(await found(query)).toEqual(usernames)

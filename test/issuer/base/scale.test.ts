@@ -102,7 +102,10 @@ describe('no table is read from end to end by', () => {
     '/users?excludeRoleId=role-1',
     '/users?excludeOrganizationId=org-1',
     '/users?excludeRoleId=role-1&excludeOrganizationId=org-1&page_size=100',
+    '/users?page=500&page_size=20&after=c4ca4238a0b9',
+    '/users?page=500&page_size=20&before=c4ca4238a0b9&excludeRoleId=role-1',
     '/users?search=%25User 1234%25',
+    '/users?search=%251234@example.test%25',
     '/users?search=user_123%25',
     '/users?search=nobody',
     '/users?search.primaryEmail=1234@example.test&mode=exact',
@@ -143,6 +146,32 @@ describe('no table is read from end to end by', () => {
     '/logs?logKey=Key 1&enableCap=true',
   ])('GET %s', async (path) => {
     expect(await scannedBy(path)).toEqual([])
+  })
+})
+
+describe('a count that is capped', () => {
+  const told = async (path: string) => {
+    const { headers } = await api.call('GET', path)
+    return [headers.get('total-number'), headers.get('total-number-is-capped')]
+  }
+
+  test('says so, and is exact for whoever does not ask for it', async () => {
+    expect(await told('/users?search=%25User%25&enableCap=true')).toEqual(['10000', 'true'])
+    expect(await told('/users?search=%25User%25&enableCap=true&excludeRoleId=role-1')).toEqual(['10000', 'true'])
+    expect(await told('/users?search=%25User%25')).toEqual([String(many), null])
+  })
+
+  test('is exact where there are fewer, on the last page, and where the number is known', async () => {
+    expect(await told('/users?search=%25User 1234%25&enableCap=true')).toEqual(['11', null])
+    expect(await told('/users?search=%25User%25&enableCap=true&page=201&page_size=99')).toEqual(['10000', 'true'])
+    expect(await told('/users?search=%25User%25&enableCap=true&page=203&page_size=99')).toEqual([String(many), null])
+    expect(await told('/users?enableCap=true&page=400')).toEqual([String(many), null])
+  })
+
+  test('hides no row', async () => {
+    const ids = async (query: string) =>
+      (await api.expect(200, 'GET', `/users?search=%25User%25&page=700${query}`)).map(({ id }: { id: string }) => id)
+    expect(await ids('&enableCap=true')).toEqual(await ids(''))
   })
 })
 
@@ -197,5 +226,9 @@ test('pages far from the start hold the rows that belong there', async () => {
     const path = `/users?page=${page}&page_size=97&excludeRoleId=role-1`
     const answered: { id: string }[] = await api.expect(200, 'GET', path)
     expect(answered.map(({ id }) => id)).toEqual(ids.slice((page - 1) * 97, page * 97))
+    // The same from the rows beside it.
+    const [last, next] = [ids[(page - 1) * 97 - 1], ids[page * 97]]
+    if (last) expect(await api.expect(200, 'GET', `${path}&after=${last}`)).toEqual(answered)
+    if (next) expect(await api.expect(200, 'GET', `${path}&before=${next}`)).toEqual(answered)
   }
 })

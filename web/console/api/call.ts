@@ -7,6 +7,8 @@ export interface Answer<Body> {
   body: Body
   /** Of a list: rows on all pages together. */
   total: number | undefined
+  /** There are more: they were counted no further. */
+  isCapped: boolean
   /** The version that `If-Match` of a change names. */
   etag: string | undefined
 }
@@ -34,6 +36,7 @@ export const call = async <Id extends OperationId>(
   return {
     body: (await bodyOf(response)) as Calls[Id]['answer'],
     total: total === null ? undefined : Number(total),
+    isCapped: response.headers.has('total-number-is-capped'),
     etag: response.headers.get('etag') ?? undefined,
   }
 }

@@ -10,6 +10,7 @@ import { Button } from './button.tsx'
 import { Choices } from './choices.tsx'
 import { CopyAsCurl } from './copy.tsx'
 import { Dialog, DialogActions, useDialog } from './dialog.tsx'
+import { isolated } from './isolated.tsx'
 import { announce, Notice, ProblemNotice } from './notice.tsx'
 import { Loading, Section } from './page.tsx'
 import { Rows } from './rows.tsx'
@@ -70,7 +71,7 @@ export const Assignments = <
       {taken && (
         <Notice>
           <p>
-            The {kind} <b>{nameOf(taken)}</b> is taken away.
+            The {kind} <b>{isolated(nameOf(taken))}</b> is taken away.
           </p>
           <Button
             isPending={giving.isPending}
@@ -87,7 +88,7 @@ export const Assignments = <
           empty={empty}
           rows={rows.map((row) => ({
             key: row.id,
-            title: link ? <Link href={link(row)}>{nameOf(row)}</Link> : nameOf(row),
+            title: link ? <Link href={link(row)}>{isolated(nameOf(row))}</Link> : nameOf(row),
             facts: detailOf?.(row),
             actions: (
               <Allowed operation={remove.operation}>
@@ -168,6 +169,7 @@ export const AddSome = <From extends OperationId, Add extends OperationId, Row e
         <input
           className={style.search}
           type="search"
+          dir="auto"
           aria-label={`Search for a ${kind}`}
           placeholder="Search"
           value={text}

@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react'
 import style from './assignments.module.css'
+import { isolated } from './isolated.tsx'
 
 interface ChoicesProps {
   rows: readonly { key: string; name: string; detail?: ReactNode }[]
@@ -21,8 +22,8 @@ export const Choices = ({ rows, chosen, onChange }: ChoicesProps) => (
             }
           />
           <span>
-            <b>{name}</b>
-            <span>{detail}</span>
+            <b>{isolated(name)}</b>
+            <span>{isolated(detail)}</span>
           </span>
         </label>
       </li>

@@ -69,12 +69,13 @@ export const ConfirmDeletion = <Id extends OperationId>(props: ConfirmDeletionPr
           )}
           <div className={style.field}>
             <label htmlFor={id}>
-              Type <code>{name}</code> to confirm
+              Type <code dir="auto">{name}</code> to confirm
             </label>
             <input
               id={id}
               autoFocus
               autoComplete="off"
+              dir="auto"
               value={typed}
               onChange={(event) => setTyped(event.target.value)}
             />

@@ -160,8 +160,8 @@ const Diff = ({ fields, before, after }: DiffProps) => (
           <Lines {...changedLines(String(valueAt(before, field.path) ?? ''), String(after[field.path] ?? ''))} />
         ) : (
           <dd>
-            <del>{shown(valueAt(before, field.path), field)}</del> <span aria-hidden="true">→</span>{' '}
-            <ins>{shown(after[field.path], field)}</ins>
+            <del dir="auto">{shown(valueAt(before, field.path), field)}</del> <span aria-hidden="true">→</span>{' '}
+            <ins dir="auto">{shown(after[field.path], field)}</ins>
           </dd>
         )}
       </div>
@@ -187,7 +187,7 @@ const OtherVersion = ({ fields, record }: { fields: readonly Field[]; record: un
         </p>
         {fields.map((field) => (
           <p key={field.path}>
-            {field.label} is now: {shown(valueAt(record, field.path), field)}
+            {field.label} is now: <bdi>{shown(valueAt(record, field.path), field)}</bdi>
           </p>
         ))}
       </Notice>

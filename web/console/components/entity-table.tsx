@@ -3,11 +3,13 @@ import { Link, useSearchParams } from 'wouter'
 import type { Input, OperationId } from '../api/operations.ts'
 import { useRead } from '../api/queries.ts'
 import type { Calls } from '../generated/api.ts'
-import { Button } from './button.tsx'
 import { CopyAsCurl } from './copy.tsx'
 import style from './entity-table.module.css'
 import { type Filter, FilterBar, queryOf } from './filters.tsx'
+import { isolated } from './isolated.tsx'
 import { useKey } from './keys.ts'
+import linked from './linked-rows.module.css'
+import { ListPages, useListPage, useReturnByNumber } from './list-pages.tsx'
 import { ProblemNotice } from './notice.tsx'
 import { Loading } from './page.tsx'
 
@@ -27,6 +29,8 @@ export interface EntityTableProps<Id extends OperationId> {
   params?: Calls[Id]['params']
   /** Of every page of the list, besides what the filters say. */
   query?: Input<Id>['query']
+  /** There may be a million: counted no further than needed, and turned from row to row. The operation says so. */
+  isLong?: boolean
   columns: readonly Column<RowOf<Id>>[]
   /** Where a row leads; its first cell is the link. */
   link?(row: RowOf<Id>): string
@@ -37,29 +41,24 @@ export interface EntityTableProps<Id extends OperationId> {
   empty: ReactNode
 }
 
-const pageSize = 20
-
 /** A list as the server pages it; page and filters are in the address, so that it can be sent to somebody. */
 export const EntityTable = <Id extends OperationId>(props: EntityTableProps<Id>) => {
-  const { title, operation, params, query, columns, link, filters = [], everyMs, empty } = props
+  const { title, operation, params, query, isLong = false, columns, link, filters = [], everyMs, empty } = props
   const [search, setSearch] = useSearchParams()
-  const page = Math.max(1, Number(search.get('page')) || 1)
+  const { page, query: paging } = useListPage(isLong)
   const asked = queryOf(filters, search)
-  const input = { params, query: { ...query, ...asked, page, page_size: pageSize } } as Input<Id>
+  const input = { params, query: { ...query, ...asked, ...paging } } as Input<Id>
   const { data, error, isPlaceholderData } = useRead(operation, input, { everyMs })
+  useReturnByNumber(error)
   const body = useRef<HTMLTableSectionElement>(null)
   const rows = data?.body as readonly RowOf<Id>[] | undefined
   const total = data?.total ?? rows?.length ?? 0
-  const pages = Math.max(1, Math.ceil(total / pageSize))
-  const turn = (to: number) => setSearch((before) => withPage(before, to))
   const step = (by: number) => {
     const links = [...(body.current?.querySelectorAll<HTMLElement>('[data-row]') ?? [])]
     links[Math.min(Math.max(links.indexOf(document.activeElement as HTMLElement) + by, 0), links.length - 1)]?.focus()
   }
   useKey({ keys: 'j', label: 'Next row' }, link && (() => step(1)))
   useKey({ keys: 'k', label: 'Row before' }, link && (() => step(-1)))
-  useKey({ keys: 'n', label: 'Next page' }, page < pages ? () => turn(page + 1) : undefined)
-  useKey({ keys: 'p', label: 'Page before' }, page > 1 ? () => turn(page - 1) : undefined)
 
   const isAsked = Object.keys(asked).length > 0
   if (error && !isAsked) return <ProblemNotice error={error} />
@@ -70,7 +69,7 @@ export const EntityTable = <Id extends OperationId>(props: EntityTableProps<Id>)
       {filters.length > 0 && <FilterBar filters={filters} search={search} onChange={setSearch} />}
       {/* What is asked for can be put right. */}
       <ProblemNotice error={error} />
-      <div className={style.frame}>
+      <div className={linked.frame}>
         <table className={style.table} aria-label={title} aria-busy={isPlaceholderData}>
           <thead>
             <tr>
@@ -88,16 +87,16 @@ export const EntityTable = <Id extends OperationId>(props: EntityTableProps<Id>)
                   place === 0 ? (
                     <th key={name} scope="row">
                       {link ? (
-                        <Link href={link(row)} className={style.link} data-row="">
-                          {cell(row)}
+                        <Link href={link(row)} className={linked.link} data-row="">
+                          {isolated(cell(row))}
                         </Link>
                       ) : (
-                        cell(row)
+                        isolated(cell(row))
                       )}
                     </th>
                   ) : (
                     <td key={name} className={isMinor ? style.minor : undefined}>
-                      {cell(row)}
+                      {isolated(cell(row))}
                     </td>
                   ),
                 )}
@@ -105,42 +104,20 @@ export const EntityTable = <Id extends OperationId>(props: EntityTableProps<Id>)
             ))}
           </tbody>
         </table>
-        {rows?.length === 0 && <p className={style.nothing}>Nothing matches. Change or clear the filters.</p>}
+        {rows?.length === 0 && (
+          <p className={style.nothing}>
+            {page > 1 ? 'There are no more.' : 'Nothing matches. Change or clear the filters.'}
+          </p>
+        )}
       </div>
       <footer className={style.foot}>
         <span>
+          {data?.isCapped && 'more than '}
           {total.toLocaleString('en')} {total === 1 ? 'row' : 'rows'}
         </span>
         <CopyAsCurl operation={operation} input={input} />
-        {pages > 1 && (
-          <nav className={style.turn} aria-label="Pages of the list">
-            <Turn label="Page before" icon="left" to={page - 1} pages={pages} onTurn={turn} />
-            <span>
-              Page {page} of {pages.toLocaleString('en')}
-            </span>
-            <Turn label="Next page" icon="right" to={page + 1} pages={pages} onTurn={turn} />
-          </nav>
-        )}
+        <ListPages page={page} isLong={isLong} answer={data} isShown={!isPlaceholderData} />
       </footer>
     </div>
   )
-}
-
-interface TurnProps {
-  label: string
-  icon: 'left' | 'right'
-  to: number
-  pages: number
-  onTurn(page: number): void
-}
-
-const Turn = ({ label, icon, to, pages, onTurn }: TurnProps) => (
-  <Button kind="quiet" icon={icon} label={label} isDisabled={to < 1 || to > pages} onPress={() => onTurn(to)} />
-)
-
-const withPage = (before: URLSearchParams, page: number): URLSearchParams => {
-  const search = new URLSearchParams(before)
-  if (page > 1) search.set('page', String(page))
-  else search.delete('page')
-  return search
 }

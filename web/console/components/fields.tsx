@@ -53,6 +53,7 @@ const FieldRow = ({ field, value, issues, onChange }: FieldRowProps) => {
     ...(placeholder && { placeholder }),
     ...(autoComplete && { autoComplete }),
     spellCheck: !isCode,
+    dir: isCode ? 'ltr' : 'auto',
     required: isRequired,
     readOnly: isRefused,
   }

@@ -125,6 +125,7 @@ const TextFilter = ({ filter, value, onChange }: FilterProps<'text' | 'search'>)
       <input
         ref={input}
         type="search"
+        dir="auto"
         aria-label={label}
         placeholder={label}
         value={typed}

@@ -70,29 +70,42 @@ const StepUp = () => (
   </Notice>
 )
 
-let announced = { text: '', count: 0 }
+export interface Announcement {
+  text: string
+  at: number
+  /** Counts from 1 while the tab is open. */
+  count: number
+}
+
+const kept = 50
+let said: readonly Announcement[] = []
 const listeners = new Set<() => void>()
 
-/** Says in a corner, and to people who hear the page, what was done. */
+/** Says in a corner, and to people who hear the page, what was done. It can be read again. */
 export const announce = (text: string): void => {
-  announced = { text, count: announced.count + 1 }
+  const count = (said[0]?.count ?? 0) + 1
+  said = [{ text, at: Date.now(), count }, ...said].slice(0, kept)
   for (const tell of listeners) tell()
 }
 
-/** Where `announce` speaks; one for the whole page. */
-export const Announcements = () => {
-  const { text, count } = useSyncExternalStore(
+/** What was said in this tab, newest first. */
+export const useAnnouncements = (): readonly Announcement[] =>
+  useSyncExternalStore(
     (tell) => {
       listeners.add(tell)
       return () => listeners.delete(tell)
     },
-    () => announced,
+    () => said,
   )
+
+/** Where `announce` speaks; one for the whole page. */
+export const Announcements = () => {
+  const [last] = useAnnouncements()
   return (
     <div role="status" className={style.corner}>
-      {text && (
-        <span key={count} className={style.toast}>
-          {text}
+      {last && (
+        <span key={last.count} className={style.toast} data-passing="">
+          {last.text}
         </span>
       )}
     </div>

@@ -1,6 +1,7 @@
 import { Fragment, type ReactNode, useEffect, useRef } from 'react'
 import { Link } from 'wouter'
 import { Icon } from '../design/icon.tsx'
+import { isolated } from './isolated.tsx'
 import style from './page.module.css'
 
 /** What a page gets: the parameters of its address. */
@@ -29,10 +30,10 @@ export const Page = ({ title, lead, above, actions, children }: PageFrameProps) 
           {above && (
             <Link href={above.path} className={style.above}>
               <Icon name="left" size={14} />
-              {above.title}
+              {isolated(above.title)}
             </Link>
           )}
-          <h1 tabIndex={-1}>{title}</h1>
+          <h1 tabIndex={-1}>{isolated(title)}</h1>
           {lead && <p className={style.lead}>{lead}</p>}
         </div>
         {actions && <div className={style.actions}>{actions}</div>}
@@ -84,7 +85,7 @@ export const Section = ({
   <section className={style.section} aria-label={title}>
     <header className={style.head}>
       <div className={style.titles}>
-        <h2>{title}</h2>
+        <h2>{isolated(title)}</h2>
         {lead && <p className={style.lead}>{lead}</p>}
       </div>
       {actions && <div className={style.actions}>{actions}</div>}
@@ -101,7 +102,7 @@ export const Facts = ({ facts }: { facts: Readonly<Record<string, ReactNode>> })
         value != null && (
           <div key={name}>
             <dt>{name}</dt>
-            <dd>{value}</dd>
+            <dd>{isolated(value)}</dd>
           </div>
         ),
     )}

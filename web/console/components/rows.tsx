@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react'
+import { isolated } from './isolated.tsx'
 import style from './rows.module.css'
 
 export interface RowProps {
@@ -17,8 +18,8 @@ export const Rows = ({ title, rows, empty }: { title: string; rows: readonly Row
       {rows.map(({ key, title: name, facts, actions }) => (
         <li key={key}>
           <div className={style.text}>
-            <b>{name}</b>
-            {facts && <span>{facts}</span>}
+            <b>{isolated(name)}</b>
+            {facts && <span>{isolated(facts)}</span>}
           </div>
           {actions && <div className={style.actions}>{actions}</div>}
         </li>

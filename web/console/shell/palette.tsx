@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { useEffect, useState } from 'react'
+import { type ReactNode, useEffect, useState } from 'react'
 import { Autocomplete } from 'react-aria-components/Autocomplete'
 import { Dialog } from 'react-aria-components/Dialog'
 import { Header } from 'react-aria-components/Header'
@@ -55,7 +55,7 @@ export const Palette = ({ pages, onClose }: { pages: readonly ConsolePage[]; onC
               onKeyDown={(event) => event.key === 'Escape' && onClose()}
             >
               <Icon name="search" />
-              <Input ref={focus} placeholder="A page, a name, an address or an id" />
+              <Input ref={focus} dir="auto" placeholder="A page, a name, an address or an id" />
               <kbd>Esc</kbd>
             </SearchField>
             <Menu
@@ -82,12 +82,18 @@ interface Row {
   path: string
   icon: IconName
   name: string
-  detail: string
+  detail: ReactNode
 }
 
 const entityRow = ({ path, icon, name, kind, detail }: Found): Row => ({
   ...{ path, icon, name },
-  detail: detail ? `${kind} · ${detail}` : kind,
+  detail: detail ? (
+    <>
+      {kind} · <bdi>{detail}</bdi>
+    </>
+  ) : (
+    kind
+  ),
 })
 
 const pageRow = ({ path, icon = 'plus', title, group = '' }: ConsolePage): Row => ({
@@ -110,7 +116,7 @@ const Results = ({ title, rows }: { title: string; rows: readonly Row[] }) => (
     {rows.map(({ path, icon, name, detail }) => (
       <MenuItem key={path} id={path} textValue={name} className={style.row!}>
         <Icon name={icon} />
-        <span className={style.name}>{name}</span>
+        <bdi className={style.name}>{name}</bdi>
         <span className={style.detail}>{detail}</span>
       </MenuItem>
     ))}

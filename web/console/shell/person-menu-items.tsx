@@ -18,10 +18,12 @@ interface PersonMenuItemsProps {
   /** What the menu hangs on. */
   button: RefObject<HTMLButtonElement | null>
   onHelp(): void
+  /** To what was said in passing. */
+  onSaid(): void
   onClose(): void
 }
 
-export const PersonMenuItems = ({ button, onHelp, onClose }: PersonMenuItemsProps) => {
+export const PersonMenuItems = ({ button, onHelp, onSaid, onClose }: PersonMenuItemsProps) => {
   const { version } = useSession()
   const [theme, setTheme] = useState(currentTheme)
   const leave = async () => {
@@ -45,6 +47,7 @@ export const PersonMenuItems = ({ button, onHelp, onClose }: PersonMenuItemsProp
         onAction={(key) => {
           if (key === 'account') window.open('/account', '_blank', 'noopener')
           if (key === 'keys') onHelp()
+          if (key === 'said') onSaid()
           if (key === 'leave') void leave()
         }}
       >
@@ -53,6 +56,9 @@ export const PersonMenuItems = ({ button, onHelp, onClose }: PersonMenuItemsProp
         </MenuItem>
         <MenuItem id="keys" className={style.item!}>
           <Icon name="info" size={16} /> Keys of the keyboard
+        </MenuItem>
+        <MenuItem id="said" className={style.item!}>
+          <Icon name="message" size={16} /> What was said
         </MenuItem>
         <MenuSection
           selectionMode="single"

@@ -9,7 +9,7 @@ import style from './person-menu.module.css'
 const PersonMenuItems = fetched(async () => ({ default: (await import('./person-menu-items.tsx')).PersonMenuItems }))
 
 /** Who is signed in, as what, and how they leave. */
-export const PersonMenu = ({ onHelp }: { onHelp(): void }) => {
+export const PersonMenu = ({ onHelp, onSaid }: { onHelp(): void; onSaid(): void }) => {
   const { user, roles } = useSession()
   const [isOpen, setIsOpen] = useState(false)
   const button = useRef<HTMLButtonElement>(null)
@@ -27,12 +27,14 @@ export const PersonMenu = ({ onHelp }: { onHelp(): void }) => {
           {name.slice(0, 1).toUpperCase()}
         </span>
         <span className={style.who}>
-          <b>{name}</b>
+          <b>
+            <bdi>{name}</bdi>
+          </b>
           <span className={style.roles}>{roles.join(', ')}</span>
         </span>
         <Icon name="down" size={16} />
       </AriaButton>
-      {isOpen && <PersonMenuItems button={button} onHelp={onHelp} onClose={() => setIsOpen(false)} />}
+      {isOpen && <PersonMenuItems {...{ button, onHelp, onSaid }} onClose={() => setIsOpen(false)} />}
     </>
   )
 }

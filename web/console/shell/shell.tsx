@@ -13,10 +13,11 @@ import { SignedOut } from './signed-out.tsx'
 
 const Palette = fetched(async () => ({ default: (await import('./palette.tsx')).Palette }))
 const Help = fetched(async () => ({ default: (await import('./help.tsx')).Help }))
+const Said = fetched(async () => ({ default: (await import('./said.tsx')).Said }))
 
 /** What is around every page: navigation, palette, help, and what is said in passing. */
 export const Shell = ({ pages, children }: { pages: readonly ConsolePage[]; children: ReactNode }) => {
-  const [overlay, setOverlay] = useState<'palette' | 'help' | 'rail'>()
+  const [overlay, setOverlay] = useState<'palette' | 'help' | 'said' | 'rail'>()
   const [location, navigate] = useLocation()
   const main = useRef<HTMLElement>(null)
   const close = () => setOverlay(undefined)
@@ -54,13 +55,14 @@ export const Shell = ({ pages, children }: { pages: readonly ConsolePage[]; chil
           <kbd>Ctrl K</kbd>
         </button>
         <Rail pages={pages} onGo={close} />
-        <PersonMenu onHelp={() => setOverlay('help')} />
+        <PersonMenu onHelp={() => setOverlay('help')} onSaid={() => setOverlay('said')} />
       </aside>
       <main id="content" ref={main} className={style.main} tabIndex={-1}>
         {children}
       </main>
       {overlay === 'palette' && <Palette pages={pages} onClose={close} />}
       {overlay === 'help' && <Help onClose={close} />}
+      {overlay === 'said' && <Said onClose={close} />}
       <SignedOut />
       <Announcements />
     </div>

@@ -1,12 +1,7 @@
-import { useState } from 'react'
 import { useRead } from '../../api/queries.ts'
-import { Allowed } from '../../components/allowed.tsx'
-import { Button } from '../../components/button.tsx'
 import { ConfirmDeletion } from '../../components/confirm-deletion.tsx'
-import { CopyableText } from '../../components/copy.tsx'
-import { CreateForm } from '../../components/create-form.tsx'
-import { Dialog, DialogActions, useDialog } from '../../components/dialog.tsx'
-import { Notice, ProblemNotice } from '../../components/notice.tsx'
+import { NewSecret } from '../../components/new-secret.tsx'
+import { ProblemNotice } from '../../components/notice.tsx'
 import { Badge, Loading, Section } from '../../components/page.tsx'
 import { Rows } from '../../components/rows.tsx'
 import { RelativeTime } from '../../components/time.tsx'
@@ -18,7 +13,12 @@ export const Secrets = ({ applicationId: id }: { applicationId: string }) => {
     <Section
       title="Secrets"
       lead="Two at a time let you change them without an interruption: make a second one, roll it out, delete the first."
-      actions={<NewSecret applicationId={id} />}
+      actions={
+        <NewSecret
+          {...{ kind: 'secret', label: 'client secret', operation: 'createApplicationSecret', params: { id } }}
+          fields={[{ path: 'name', label: 'Name', isRequired: true, hint: 'Where it is used, or since when.' }]}
+        />
+      }
     >
       <ProblemNotice error={error} />
       {data ? (
@@ -55,45 +55,5 @@ export const Secrets = ({ applicationId: id }: { applicationId: string }) => {
         !error && <Loading lines={2} />
       )}
     </Section>
-  )
-}
-
-const NewSecret = ({ applicationId: id }: { applicationId: string }) => {
-  const dialog = useDialog('new-secret')
-  const [value, setValue] = useState<string>()
-  const close = () => {
-    setValue(undefined)
-    dialog.close()
-  }
-  return (
-    <>
-      <Allowed operation="createApplicationSecret">
-        <Button icon="plus" onPress={dialog.open}>
-          New secret
-        </Button>
-      </Allowed>
-      <Dialog title={value ? 'The new secret' : 'New secret'} isOpen={dialog.isOpen} onClose={close} isStrict>
-        {value === undefined ? (
-          <CreateForm
-            name="new secret"
-            operation="createApplicationSecret"
-            params={{ id }}
-            fields={[{ path: 'name', label: 'Name', isRequired: true, hint: 'Where it is used, or since when.' }]}
-            label="Make it"
-            onDone={(answer) => setValue(answer.value)}
-          />
-        ) : (
-          <>
-            <CopyableText label="client secret" text={value} />
-            <Notice kind="warn">This is the only time that it is shown.</Notice>
-            <DialogActions>
-              <Button kind="main" onPress={close}>
-                I have it
-              </Button>
-            </DialogActions>
-          </>
-        )}
-      </Dialog>
-    </>
   )
 }

@@ -34,7 +34,8 @@ export const useTrialInput = (tokenType: TokenType) => {
 }
 
 const readUser = async (text: string) => {
-  const { body: found } = await call('listUsers', { query: { search: containing(text), page: 1, page_size: 1 } })
+  const query = { search: containing(text), enableCap: true, page: 1, page_size: 1 }
+  const { body: found } = await call('listUsers', { query })
   const [first] = text === '' ? [] : found
   if (!first) throw new Problem({ status: 404, body: { code: 'entity.not_found', title: 'Nobody is called that.' } })
   const params = { userId: first.id }

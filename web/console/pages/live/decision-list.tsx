@@ -1,6 +1,7 @@
 import { memo, useRef } from 'react'
 import { Link } from 'wouter'
 import { useKey } from '../../components/keys.ts'
+import linked from '../../components/linked-rows.module.css'
 import { Badge } from '../../components/page.tsx'
 import { type DecisionRow, verdictKinds } from './decision-row.ts'
 import style from './live.module.css'
@@ -26,7 +27,7 @@ export const DecisionList = memo(({ rows, areMany, onLook }: DecisionListProps) 
   return (
     <ol
       ref={list}
-      className={style.list}
+      className={`${linked.frame} ${style.list}`}
       aria-label="Requests"
       onPointerEnter={({ pointerType }) => pointerType === 'mouse' && onLook?.(true)}
       onPointerLeave={() => onLook?.(list.current?.contains(document.activeElement) ?? false)}
@@ -49,7 +50,7 @@ const Row = memo(({ row, areMany }: { row: DecisionRow; areMany: boolean }) => {
     <li data-verdict={verdict}>
       <time dateTime={timestamp}>{clockOf(timestamp)}</time>
       <Badge kind={verdictKinds[verdict]}>{status === 0 ? 'gone' : status}</Badge>
-      <Link href={`/why/${encodeURIComponent(request)}`} className={style.link} data-row="">
+      <Link href={`/why/${encodeURIComponent(request)}`} className={`${linked.link} ${style.link}`} data-row="">
         {what}
       </Link>
       <span>{code}</span>

@@ -14,7 +14,7 @@ export const Members = ({ organizationId: id }: { organizationId: string }) => (
     actions={
       <AddSome
         kind="member"
-        candidates={{ operation: 'listUsers', query: { excludeOrganizationId: id } }}
+        candidates={{ operation: 'listUsers', query: { excludeOrganizationId: id, enableCap: true } }}
         nameOf={nameOfUser}
         detailOf={({ primaryEmail, username }) => primaryEmail ?? username}
         add={{ operation: 'addOrganizationUsers', input: (userIds) => ({ params: { id }, body: { userIds } }) }}

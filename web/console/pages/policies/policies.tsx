@@ -1,9 +1,8 @@
 import { useSearchParams } from 'wouter'
-import { useGateway, useGateways } from '../../api/gateways.ts'
-import { GatewayNotices, NoGateways } from '../../components/gateway-notices.tsx'
+import { useGateway } from '../../api/gateways.ts'
+import { GatewayPage } from '../../components/gateway-page.tsx'
 import { ProblemNotice } from '../../components/notice.tsx'
-import { Loading, Page, Tabs } from '../../components/page.tsx'
-import { Select } from '../../components/select.tsx'
+import { Loading, Tabs } from '../../components/page.tsx'
 import { Files } from './files.tsx'
 import { Playground } from './playground.tsx'
 import { Shadow } from './shadow.tsx'
@@ -12,21 +11,7 @@ const tabs = { files: 'Files', playground: 'Playground', shadow: 'Shadow' } as c
 
 /** The rules of a gateway: read, tried beside those in force, and changed by a patch or where saving is allowed. */
 const PoliciesPage = () => {
-  const { data: known, error } = useGateways()
-  const [search, setSearch] = useSearchParams()
-  if (error)
-    return (
-      <Page title="Policies">
-        <ProblemNotice error={error} />
-      </Page>
-    )
-  if (!known) return <Loading />
-  const { gateways } = known
-  if (gateways.length === 0) return <NoGateways title="Policies" />
-  const gateway =
-    gateways.find(({ name }) => name === search.get('gateway')) ??
-    gateways.find(({ state }) => state === 'answers') ??
-    gateways[0]!
+  const [search] = useSearchParams()
   const wanted = search.get('tab') ?? 'files'
   const tab = Object.hasOwn(tabs, wanted) ? (wanted as keyof typeof tabs) : 'files'
   const pathOf = (name: string) => {
@@ -35,24 +20,21 @@ const PoliciesPage = () => {
     return `/policies?${query}`
   }
   return (
-    <Page
+    <GatewayPage
       title="Policies"
       lead="What gateways ask whether a request may pass. What you write is tried on the real engine beside the rules in force."
-      actions={
-        gateways.length > 1 && (
-          <Select
-            label="Gateway"
-            value={gateway.name}
-            options={Object.fromEntries(gateways.map(({ name }) => [name, name]))}
-            onChange={(name) => setSearch({ tab, gateway: name })}
-          />
-        )
-      }
+      keeps={['tab']}
     >
-      <GatewayNotices gateways={Object.fromEntries(gateways.map(({ name, ...rest }) => [name, rest]))} />
-      <Tabs tabs={Object.entries(tabs).map(([name, title]) => ({ title, path: pathOf(name) }))} current={pathOf(tab)} />
-      {gateway.state === 'answers' && <Parts key={gateway.name} gateway={gateway.name} tab={tab} />}
-    </Page>
+      {({ name: gateway, state }) => (
+        <>
+          <Tabs
+            tabs={Object.entries(tabs).map(([name, title]) => ({ title, path: pathOf(name) }))}
+            current={pathOf(tab)}
+          />
+          {state === 'answers' && <Parts key={gateway} gateway={gateway} tab={tab} />}
+        </>
+      )}
+    </GatewayPage>
   )
 }
 

@@ -17,7 +17,7 @@ const Resources = () => (
         title: 'Name',
         cell: ({ name, isDefault }) => (
           <>
-            {name} {isDefault && <Badge>default</Badge>}
+            <bdi>{name}</bdi> {isDefault && <Badge>default</Badge>}
           </>
         ),
       },

@@ -46,7 +46,7 @@ const Role = ({ params: { id = '', tab = 'permissions' } }: PageProps) => {
         <Assignments
           {...{ title: 'People', kind: 'user', empty: 'Nobody has it.' }}
           list={{ operation: 'listRoleUsers', input: { params: { id }, query: { page: 1, page_size: 100 } } }}
-          candidates={{ operation: 'listUsers', query: { excludeRoleId: id } }}
+          candidates={{ operation: 'listUsers', query: { excludeRoleId: id, enableCap: true } }}
           nameOf={({ name, username, primaryEmail, id: userId }) => name || username || primaryEmail || userId}
           detailOf={({ primaryEmail, username }) => primaryEmail ?? username}
           link={({ id: userId }) => `/users/${userId}`}

@@ -14,6 +14,7 @@ const Users = () => (
       input: { body: { username: 'ada', primaryEmail: 'ada@example.com' } },
     }}
     operation="listUsers"
+    isLong
     link={({ id }) => `/users/${id}`}
     filters={[searchFilter('Name, address, phone or id')]}
     columns={[
@@ -21,7 +22,7 @@ const Users = () => (
         title: 'Name',
         cell: (user) => (
           <>
-            {nameOfPerson(user)} {user.isSuspended && <Badge kind="bad">suspended</Badge>}
+            <bdi>{nameOfPerson(user)}</bdi> {user.isSuspended && <Badge kind="bad">suspended</Badge>}
           </>
         ),
       },
