@@ -228,6 +228,7 @@ export const openEndpoints = async (
     notices,
     claimsScripts,
     sandbox,
+    issuer,
     keys,
     algorithm,
     settings,

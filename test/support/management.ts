@@ -142,6 +142,7 @@ export const startManagement = async (): Promise<ManagementTest> => {
       }),
       claimsScripts: createClaimsScriptStore(envelope),
       sandbox,
+      issuer: `${baseUrl}/oidc`,
       keys,
       algorithm: 'ES256',
       settings,

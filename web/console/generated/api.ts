@@ -1184,6 +1184,13 @@ export interface Calls {
     body: undefined
     answer: undefined
   }
+  /** Answers the claims of the tokens that an application would get now, for a user or for itself. */
+  previewTokens: {
+    params: { "id": string }
+    query: { "userId"?: string; "organizationId"?: string; "resource"?: string }
+    body: undefined
+    answer: { "tokens": ({ "audience": string; "claims"?: Record<string, unknown>; "refused"?: { "error": string; "reason"?: string; "message": string } })[]; "more": boolean }
+  }
   /** Lists the signing keys, newest first; never their private parts. */
   listSigningKeys: {
     params: {  }
