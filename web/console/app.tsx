@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
-import { Route, Switch } from 'wouter'
+import { useEffect, useState } from 'react'
+import { matchRoute, Route, Switch, useLocation, useRouter } from 'wouter'
 import { callConsole } from './api/call.ts'
 import { isProblem } from './api/problem.ts'
 import { type Session, SessionContext } from './api/session.tsx'
@@ -28,6 +29,7 @@ export const App = () => (
 )
 
 const SignedIn = () => {
+  useFetchPage()
   const { data: session, error } = useQuery({
     queryKey: ['session'],
     queryFn: ({ signal }) => callConsole<Session>('GET', '/session', undefined, signal),
@@ -64,4 +66,14 @@ const SignedIn = () => {
       </Shell>
     </SessionContext>
   )
+}
+
+/** The page of the address is fetched while it is asked whose session it is. */
+const useFetchPage = () => {
+  const [location] = useLocation()
+  const { parser } = useRouter()
+  const [first] = useState(location)
+  useEffect(() => {
+    pages.find(({ path }) => matchRoute(parser, path, first)[0])?.Page.fetch()
+  }, [parser, first])
 }

@@ -6,9 +6,9 @@ import { type ComponentType, createElement, type ReactNode, useEffect, useState 
  */
 export const fetched = <Props extends object>(
   load: () => Promise<{ default: ComponentType<Props> }>,
-): ComponentType<Props & { meanwhile?: ReactNode }> => {
+): Fetched<Props> => {
   let Part: ComponentType<Props> | undefined
-  return ({ meanwhile, ...props }) => {
+  const Shown: ComponentType<Props & { meanwhile?: ReactNode }> = ({ meanwhile, ...props }) => {
     const [, setIsThere] = useState(Part !== undefined)
     const [failure, setFailure] = useState<{ cause: unknown }>()
     useEffect(() => {
@@ -23,4 +23,9 @@ export const fetched = <Props extends object>(
     if (failure) throw failure.cause
     return Part ? createElement(Part, props as unknown as Props) : meanwhile
   }
+  // What goes wrong is told where it is shown.
+  return Object.assign(Shown, { fetch: () => void load().catch(() => {}) })
 }
+
+/** `fetch` begins to, for what will be shown in a moment. */
+export type Fetched<Props extends object> = ComponentType<Props & { meanwhile?: ReactNode }> & { fetch(): void }

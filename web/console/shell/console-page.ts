@@ -1,5 +1,5 @@
-import type { ComponentType, ReactNode } from 'react'
 import type { Need, OperationId } from '../api/operations.ts'
+import type { Fetched } from '../components/fetched.ts'
 import type { PageProps } from '../components/page.tsx'
 import type { IconName } from '../design/icon.tsx'
 
@@ -19,7 +19,7 @@ export interface ConsolePage {
   /** Other words under which people look for it. */
   words?: string
   /** `meanwhile`: what stands there until it is fetched. */
-  Page: ComponentType<PageProps & { meanwhile?: ReactNode }>
+  Page: Fetched<PageProps>
 }
 
 export const needOf = ({ operation, scopes }: Pick<ConsolePage, 'operation' | 'scopes'>): Need | undefined =>

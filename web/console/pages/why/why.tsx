@@ -20,6 +20,8 @@ import style from './why.module.css'
 /** From the id that a caller saw to why the request ended so: the rule, the line, what would have allowed it. */
 const WhyPage = ({ params: { request = '' } }: PageProps) => {
   const { data: why, error } = useWhy(request)
+  // Shown below; asked for at once, since why takes the gateway a moment.
+  useDecision(request)
   if (isProblem(error) && error.status === 404) return <NotFound request={request} problem={error} />
   if (error) return <ProblemNotice error={error} />
   if (!why) return <Loading />
