@@ -2,7 +2,7 @@ import { decide, type PolicyInput, type PolicySet } from '../../policies/decide.
 import type { InputPaths } from '../../policies/engine/index.ts'
 import { differences, summary } from '../../policies/shadow.ts'
 import type { ApplyMasks } from '../logs/mask.ts'
-import { type DecisionRecord, decisionRecord } from './api.ts'
+import { type DecisionRecord, decisionRecord } from './decision-answers.ts'
 import type { TryAnswer } from './policy-answers.ts'
 import { hiddenOf, readInput, touches } from './recorded-input.ts'
 

@@ -1,6 +1,7 @@
 import { decisionOf } from '../../policies/decide.ts'
 import { canonicalTarget, refuse } from '../request/canonical-target.ts'
-import type { AnswerOf, DecisionRecord, Why } from './api.ts'
+import type { AnswerOf } from './api.ts'
+import type { DecisionRecord, Why } from './decision-answers.ts'
 import { type FoundRoute, findRoute, type Routes, toldMiss } from './match.ts'
 import { hiddenOf, type RecordedInput, readInput, tokenFacts, touches } from './recorded-input.ts'
 import { isDecision, missingScopes, readResult, refusalOf } from './refusal.ts'
