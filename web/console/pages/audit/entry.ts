@@ -45,7 +45,7 @@ export const entryOf = ({ key, payload }: Row) => {
 const reasonOf = (error: unknown): string | undefined => {
   if (typeof error === 'string') return error
   const { code, message } = Object(error) as { code?: string; message?: string }
-  const told = [message, code && `(${code})`].filter((one) => one !== undefined).join(' ') || undefined
+  const told = message && code ? `${message} (${code})` : (message ?? code)
   if (code !== 'console.gateway_unavailable') return told
   return `${told} It may have been done all the same.`
 }
