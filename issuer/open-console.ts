@@ -17,6 +17,7 @@ import { createFanOut } from './console/gateways/fan-out.ts'
 import type { Gateway } from './console/gateways/gateways.ts'
 import { createGatewaysEndpoint } from './console/gateways/gateways-endpoint.ts'
 import { createJoinedStreams } from './console/gateways/joined-stream.ts'
+import { createRecordChange } from './console/gateways/recorded-change.ts'
 import { createTokenFor } from './console/gateways/tokens.ts'
 import { createImpersonationExport } from './console/impersonation-export.ts'
 import { type ConsoleClient, type ConsoleTokens, createConsoleSessions } from './console/sessions.ts'
@@ -111,7 +112,7 @@ export const openConsole = (dependencies: ConsoleDependencies): ConsoleEndpoint 
 }
 
 const openGateways = (dependencies: ConsoleDependencies) => {
-  const { database, keys, issuer, mint, gateways, gatewaysAudience, now, onStop } = dependencies
+  const { database, keys, issuer, mint, gateways, gatewaysAudience, originOf, now, onStop } = dependencies
   const client = createGatewayClient()
   onStop('connections to gateways', client.close)
   const tokenFor = createTokenFor({ mint, now })
@@ -119,7 +120,11 @@ const openGateways = (dependencies: ConsoleDependencies) => {
   onStop('streams of gateways', streams.close)
   const { list } = createFanOut({ client, tokenFor })
   return {
-    gateways: createGatewaysEndpoint({ gateways, audience: gatewaysAudience, client, tokenFor, streams, now }),
+    gateways: createGatewaysEndpoint({
+      ...{ gateways, client, tokenFor, streams, originOf, now },
+      audience: gatewaysAudience,
+      recordChange: createRecordChange(database.query),
+    }),
     exportImpersonation: createImpersonationExport({
       ...{ database, keys, issuer, now },
       decisionsOf: (session, sid) => list(gateways(), session, { sid, limit: 1_000 }),

@@ -229,6 +229,7 @@ export const openEndpoints = async (
     notices,
     claimsScripts,
     sandbox,
+    issuer,
     keys,
     algorithm,
     settings,

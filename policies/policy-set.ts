@@ -10,6 +10,7 @@ import {
   findOpa,
   firstDifference,
   hashSources,
+  type InputPaths,
   type InputReads,
   type Isolation,
   type IsolationOptions,
@@ -52,6 +53,8 @@ export interface PortablePolicies {
   sources: Readonly<Record<string, string>> | undefined
   /** What each entrypoint reads of its input, where that is known. */
   reads: Readonly<Record<string, InputReads>> | undefined
+  /** The same as deep as it is known. */
+  paths: Readonly<Record<string, InputPaths>> | undefined
 }
 
 /** @param prepared made from the bundle; it may have a memory that belongs to another runner. */
@@ -59,6 +62,7 @@ export const portable = ({ built }: Pick<Bundle, 'built'>, { module, image }: Pr
   prepared: { module, image },
   sources: built?.sources,
   reads: built?.reads,
+  paths: built?.paths,
 })
 
 export interface PolicySource {

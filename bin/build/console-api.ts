@@ -44,6 +44,7 @@ const dependencies: RouteDependencies = {
   federation: anything,
   hmac: anything,
   indicators: anything,
+  issuer: anything,
   keys: anything,
   logger: anything,
   messageConfig: anything,

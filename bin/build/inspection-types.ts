@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { type InspectionEndpoint, inspectionEndpoints, streamEvents } from '../../gateway/inspection/api.ts'
+import { type InspectionEndpoint, inspectionEndpoints } from '../../gateway/inspection/api.ts'
+import { streamEvents } from '../../gateway/inspection/decision-answers.ts'
 import { typeOf } from './schema-types.ts'
 
 /** What the console knows of the inspection API of gateways: a table of endpoints, and the types of each. */

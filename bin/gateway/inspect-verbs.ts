@@ -1,4 +1,5 @@
 import { type GatewayConfig, loadGatewayConfig } from '../../gateway/config/load.ts'
+import type { AnswerOf } from '../../gateway/inspection/api.ts'
 import { explainMatch } from '../../gateway/inspection/match.ts'
 import { routesInOrder } from '../../gateway/inspection/routes.ts'
 import { createRouter } from '../../gateway/routing/router.ts'
@@ -119,9 +120,20 @@ const routes = async (invocation: Invocation): Promise<number> => {
   const offline = await offlineConfig(invocation)
   const answer = offline
     ? { routes: routesInOrder(offline.routes) }
-    : await found((await reach(invocation)).client, 'routes')
+    : await everyRoute((await reach(invocation)).client)
   print(invocation, answer, () => routesText(answer))
   return 0
+}
+
+const everyRoute = async (client: InspectionClient): Promise<Pick<AnswerOf<'routes'>, 'routes'>> => {
+  const all: AnswerOf<'routes'>['routes'] = []
+  let cursor: string | undefined
+  do {
+    const page = await found(client, 'routes', { query: { cursor } })
+    all.push(...page.routes)
+    cursor = page.cursor
+  } while (cursor !== undefined)
+  return { routes: all }
 }
 
 /** 1 when no route takes it, so that scripts can tell. */

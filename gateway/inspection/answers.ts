@@ -9,7 +9,8 @@ import { createMasks } from '../logs/mask.ts'
 import { problem } from '../refusals/problems.ts'
 import { createRouter } from '../routing/router.ts'
 import { previewAccess } from './access-preview.ts'
-import { type AnswerOf, decisionRecord, type EndpointName, type QueryOf } from './api.ts'
+import type { AnswerOf, EndpointName, QueryOf } from './api.ts'
+import { decisionRecord } from './decision-answers.ts'
 import type { FoundDecisions } from './decision-ring.ts'
 import type { Evaluation, EvaluationQuestion } from './evaluation.ts'
 import type { Inspected } from './inspected.ts'
@@ -17,7 +18,7 @@ import { explainMatch, type Routes } from './match.ts'
 import type { AccessRequest, SaveRequest, TryAnswer, TryRequest } from './policy-answers.ts'
 import { isFolder, tellPolicyFiles } from './policy-files.ts'
 import { touches } from './recorded-input.ts'
-import { routesInOrder } from './routes.ts'
+import { pageOfRoutes } from './routes.ts'
 import { mostExplained, type Rules } from './rules.ts'
 import { saveRules } from './save-rules.ts'
 import type { Trial } from './trial.ts'
@@ -78,7 +79,7 @@ export const createAnswers = (parts: {
 
   return {
     configuration: () => ({ file: config.file, revision: config.revision, configuration: config.shown() }),
-    routes: () => ({ routes: routesInOrder(config.routes) }),
+    routes: ({ query }) => pageOfRoutes(config.routes, query),
     upstreams: () => inspected.upstreams(),
     issuers: async () => ({ issuers: await inspected.issuers() }),
     session: ({ named }) => inspected.session(named),

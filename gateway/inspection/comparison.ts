@@ -1,15 +1,15 @@
 import { decide, type PolicyInput, type PolicySet } from '../../policies/decide.ts'
-import type { InputReads } from '../../policies/engine/index.ts'
+import type { InputPaths } from '../../policies/engine/index.ts'
 import { differences, summary } from '../../policies/shadow.ts'
 import type { ApplyMasks } from '../logs/mask.ts'
-import { type DecisionRecord, decisionRecord } from './api.ts'
+import { type DecisionRecord, decisionRecord } from './decision-answers.ts'
 import type { TryAnswer } from './policy-answers.ts'
-import { hiddenOf, readInput } from './recorded-input.ts'
+import { hiddenOf, readInput, touches } from './recorded-input.ts'
 
 /** Policies that can be asked, and what they read of their input where that is known. */
 export interface ComparedPolicies {
   set: Pick<PolicySet, 'evaluate'>
-  reads: Readonly<Record<string, InputReads>> | undefined
+  paths: Readonly<Record<string, InputPaths>> | undefined
 }
 
 export interface ComparisonParts {
@@ -40,7 +40,7 @@ export const compareDecisions = (parts: ComparisonParts): NonNullable<TryAnswer[
     if (entrypoint === undefined || !wasAsked(record)) continue
     result.found++
     const missing = hiddenOf(record).filter((pointer) =>
-      [before, after].some(({ reads }) => isRead(pointer, reads?.[entrypoint] ?? null)),
+      [before, after].some(({ paths }) => isRead(pointer, paths?.[entrypoint] ?? null)),
     )
     if (missing.length > 0) {
       result.notComparable++
@@ -74,14 +74,9 @@ export const compareDecisions = (parts: ComparisonParts): NonNullable<TryAnswer[
 const wasAsked = (record: DecisionRecord): boolean =>
   readInput(record).version !== undefined || hiddenOf(record).some((pointer) => /^\/input(?:\/version)?$/.test(pointer))
 
-/** Of a JSON pointer below `/input`. */
-const isRead = (pointer: string, reads: InputReads): boolean => {
-  const [, , member, own] = pointer.split('/').map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
-  if (reads === null || member === undefined) return true
-  if (!Object.hasOwn(reads, member)) return false
-  const members = reads[member]
-  return !members || own === undefined || members.includes(own)
-}
+/** Whether a rule reads what a mask has taken out, something in it, or something around it. */
+const isRead = (hidden: string, paths: InputPaths): boolean =>
+  hidden === '/input' || paths === null || paths.some((path) => touches(hidden, `/input${path}`))
 
 /** Whether it allows is in every record, as its verdict. */
 const masked = (told: ReturnType<typeof summary>, masks: ApplyMasks) => {

@@ -1,6 +1,6 @@
 import type { DecisionEvent } from '../logs/decision-event.ts'
 import type { RequestContext } from '../request/request-context.ts'
-import type { DecisionFilter, DecisionRecord, Verdict } from './api.ts'
+import type { DecisionFilter, DecisionRecord, Verdict } from './decision-answers.ts'
 
 /** A `DecisionRecord` as JSON, and what it is found by: nothing that the masks have taken out of it. */
 export interface KeptDecision {

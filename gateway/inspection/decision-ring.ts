@@ -1,4 +1,4 @@
-import type { DecisionFilter } from './api.ts'
+import type { DecisionFilter } from './decision-answers.ts'
 import { fits, type KeptDecision } from './decision-record.ts'
 
 /** A record as JSON. `time` in ms since 1970. */

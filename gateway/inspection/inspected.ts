@@ -1,5 +1,5 @@
 import type { PolicySet } from '../../policies/decide.ts'
-import type { ShadowDifference } from './api.ts'
+import type { ShadowDifference } from './decision-answers.ts'
 import type { Decisions } from './decision-ring.ts'
 import type { SessionState, TrustedIssuers } from './trusted-issuers.ts'
 import type { GatewayInspection } from './upstreams.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { DecisionRecord, Why } from './api.ts'
+import type { DecisionRecord, Why } from './decision-answers.ts'
 
 /** The policy's input as a record has it: masks, or a refusal before the policy was asked, may leave out any member. */
 const text = z.string().optional().catch(undefined)

@@ -1,5 +1,5 @@
 import type { KeepDecision } from '../logs/request-logs.ts'
-import { type ShadowDifference, shadowDifference } from './api.ts'
+import { type ShadowDifference, shadowDifference } from './decision-answers.ts'
 import { keptDecision } from './decision-record.ts'
 import { createDecisionRing, type DecisionRing } from './decision-ring.ts'
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type ProblemCode, problems } from '../refusals/problems.ts'
-import type { DecisionRecord, Why } from './api.ts'
+import type { DecisionRecord, Why } from './decision-answers.ts'
 import type { stages } from './explanation.ts'
 import type { RecordedInput } from './recorded-input.ts'
 

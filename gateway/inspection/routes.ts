@@ -1,5 +1,6 @@
 import type { Route } from '../config/route.ts'
-import type { AnswerOf } from './api.ts'
+import { problem } from '../refusals/problems.ts'
+import type { AnswerOf, QueryOf } from './api.ts'
 
 type ShownRoute = AnswerOf<'routes'>['routes'][number]
 
@@ -23,6 +24,25 @@ export const routesInOrder = (routes: readonly Route[]): ShownRoute[] =>
       entrypoint,
       impersonation,
     }))
+
+/** A page of those that fit. The cursor is the id of the last route of the page before. Throws `AppError` 400. */
+export const pageOfRoutes = (
+  routes: readonly Route[],
+  { limit, cursor, route, search = '' }: QueryOf<'routes'>,
+): AnswerOf<'routes'> => {
+  const text = search.toLowerCase()
+  const fitting = routesInOrder(routes).filter(
+    ({ id, methods, path, hosts }) =>
+      (route === undefined || id === route) && `${id} ${methods} ${path} ${hosts}`.toLowerCase().includes(text),
+  )
+  const last = cursor === undefined ? -1 : fitting.findIndex(({ id }) => id === cursor)
+  // The configuration may have changed, and the order with it.
+  if (cursor !== undefined && last < 0)
+    throw problem('invalid_request', { detail: 'There is no such cursor any more: begin with the first page.' })
+  const page = fitting.slice(last + 1, last + 1 + limit)
+  const isLast = last + 1 + limit >= fitting.length
+  return { routes: page, total: fitting.length, ...(!isLast && { cursor: page.at(-1)!.id }) }
+}
 
 const comparePreference = (one: Route, other: Route): number =>
   Number(one.hosts.length === 0) - Number(other.hosts.length === 0) || comparePaths(one, other)

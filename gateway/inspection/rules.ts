@@ -44,14 +44,22 @@ const mostWaiting = 4
 export const createRules = ({ opaBin }: { opaBin: string | undefined }): Rules => {
   const busy = () => problem('policy_unavailable', { headers: { 'retry-after': '5' } })
   const oneAtATime = createSemaphore({ permits: 1, maxWaiting: mostWaiting, full: busy })
+  let found: Promise<string> | undefined
+  /** Looked for until it is there: to ask a program for its version takes as long as to ask it something. */
+  const compiler = (): Promise<string> => {
+    found ??= findOpa({ opaBin }).catch((error: unknown) => {
+      found = undefined
+      throw error
+    })
+    return found
+  }
   return {
     explain: ({ path, verify }, policies, question) =>
       oneAtATime(async () => {
         if (verify || !(await isFolder(path))) return undefined
         try {
-          const sources = await readSources(path)
+          const [sources, opa] = await Promise.all([readSources(path), compiler()])
           if (!areInForce(sources, policies)) return undefined
-          const opa = await findOpa({ opaBin })
           return toldRules((await explain({ sources, opa, ...question })).rules, question.input)
         } catch (error) {
           if (error instanceof PolicyError) return undefined
@@ -65,7 +73,7 @@ export const createRules = ({ opaBin }: { opaBin: string | undefined }): Rules =
         }
         try {
           const sources = await readSources(path, { tests: true })
-          return await testRules({ sources, opa: await findOpa({ opaBin }) })
+          return await testRules({ sources, opa: await compiler() })
         } catch (error) {
           if (error instanceof CompilerMissing) {
             throw problem('server.unavailable', { detail: 'There is no compiler where the gateway runs.' })

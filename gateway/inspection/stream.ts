@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { problem } from '../refusals/problems.ts'
-import type { DecisionFilter } from './api.ts'
+import type { DecisionFilter } from './decision-answers.ts'
 import type { Decisions } from './decision-ring.ts'
 
 /** `GET /decisions/stream`: decisions as they are made, as server-sent events (HTML, §9.2). */

@@ -106,7 +106,7 @@ const evaluate = (engine: WasmEngine, question: { entrypoint: string; input: unk
   }
 }
 
-const decisionsOf = async (engine: WasmEngine, reads: ReadsOf): Promise<TryAnswer['decisions']> => {
+const decisionsOf = async (engine: WasmEngine, paths: PathsOf): Promise<TryAnswer['decisions']> => {
   if (!task.recorded) return undefined
   const { records, inForce } = task.recorded
   const options = { remember: false, limits: { units: task.units, input: largestInput }, reads: inForce.reads }
@@ -115,13 +115,13 @@ const decisionsOf = async (engine: WasmEngine, reads: ReadsOf): Promise<TryAnswe
   return compareDecisions({
     records,
     masks,
-    before: { set: before, reads: inForce.reads },
-    after: { set: engine, reads },
+    before: { set: before, paths: inForce.paths },
+    after: { set: engine, paths },
     mayGoOn: () => performance.now() < end,
   })
 }
 
-type ReadsOf = NonNullable<Bundle['built']>['reads']
+type PathsOf = NonNullable<Bundle['built']>['paths']
 
 const nothing = { issues: [], warnings: [], missing: [] }
 
@@ -135,7 +135,7 @@ const run = async (): Promise<TryAnswer> => {
   const warnings = toldIssues(await strictIssues({ sources, opa }))
   const tests = await testsOf(sources)
   const evaluation = await evaluationOf(engine, rules)
-  const decisions = await decisionsOf(engine, built?.reads)
+  const decisions = await decisionsOf(engine, built?.paths)
   return { issues: [], warnings, missing, tests, ...(evaluation && { evaluation }), ...(decisions && { decisions }) }
 }
 

@@ -49,7 +49,9 @@ export interface TrialTask {
   units: number
   mostExplained: number
   question: EvaluationQuestion | undefined
-  recorded: { records: readonly Uint8Array[]; inForce: Pick<PortablePolicies, 'prepared' | 'reads'> } | undefined
+  recorded:
+    | { records: readonly Uint8Array[]; inForce: Pick<PortablePolicies, 'prepared' | 'reads' | 'paths'> }
+    | undefined
   masks: readonly Mask[]
 }
 
@@ -120,7 +122,7 @@ const taskOf = async (wanted: WantedTrial, opaBin: string | undefined): Promise<
     units: config.policies.units,
     mostExplained,
     question,
-    recorded: records && inForce && { records, inForce: { prepared: inForce.prepared, reads: inForce.reads } },
+    recorded: records && inForce && { records, inForce },
     masks,
   }
 }

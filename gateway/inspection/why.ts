@@ -1,6 +1,7 @@
 import { decisionOf } from '../../policies/decide.ts'
 import { canonicalTarget, refuse } from '../request/canonical-target.ts'
-import type { AnswerOf, DecisionRecord, Why } from './api.ts'
+import type { AnswerOf } from './api.ts'
+import type { DecisionRecord, Why } from './decision-answers.ts'
 import { type FoundRoute, findRoute, type Routes, toldMiss } from './match.ts'
 import { hiddenOf, type RecordedInput, readInput, tokenFacts, touches } from './recorded-input.ts'
 import { isDecision, missingScopes, readResult, refusalOf } from './refusal.ts'
@@ -28,10 +29,13 @@ export const explainDecision = async (parts: WhyParts): Promise<Why> => {
   const { method, host, path } = input.request ?? {}
   const found: FoundRoute = path === undefined ? { misses: [] } : findRoute(routes, () => requestOf(input))
   const refusal = refusalOf(record, input)
-  const asked = isDecision(refusal)
-    ? await askAgain(parts, input, found)
-    : { wouldAllow: [], notes: refusal === undefined ? [] : [notAsked(refusal.stage, found)] }
-  const rules = await rulesOf(parts, input)
+  // The interpreter takes longest; second evaluations need not wait for it.
+  const [rules, asked] = await Promise.all([
+    rulesOf(parts, input),
+    isDecision(refusal)
+      ? askAgain(parts, input, found)
+      : { wouldAllow: [], notes: refusal === undefined ? [] : [notAsked(refusal.stage, found)] },
+  ])
   const token = tokenFacts(input)
   return {
     request: record.decision_id,

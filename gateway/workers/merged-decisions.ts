@@ -1,4 +1,4 @@
-import type { DecisionFilter } from '../inspection/api.ts'
+import type { DecisionFilter } from '../inspection/decision-answers.ts'
 import { type DecisionFollower, type Decisions, type FoundDecisions, mostFound } from '../inspection/decision-ring.ts'
 import type { PrimaryHandlers, WorkerProcess } from './fork-worker.ts'
 

@@ -35,6 +35,7 @@ import { type LockoutDependencies, lockoutRoutes } from '../directory/users/lock
 import type { UserDependencies } from '../directory/users/operations.ts'
 import { usersRoutes } from '../directory/users/router.ts'
 import { previewRoutes } from '../pages/preview-router.ts'
+import { type TokenPreviewDependencies, tokenPreviewRoutes } from '../protocol/token-preview/router.ts'
 import { type IdTokenConfigDependencies, idTokenConfigRoutes } from '../tokens/id-tokens/router.ts'
 import { impersonationRequestsRoutes } from '../tokens/impersonation-requests/router.ts'
 import type { SessionDependencies } from '../tokens/impersonations/operations.ts'
@@ -53,6 +54,7 @@ export type RouteDependencies = UserDependencies &
   UserSessionDependencies &
   ConsentDependencies &
   ClaimsRouteDependencies &
+  TokenPreviewDependencies &
   KeyDependencies &
   IdTokenConfigDependencies &
   OneTimeTokenDependencies &
@@ -86,6 +88,7 @@ const routers = [
   eventsRoutes,
   noticesRoutes,
   claimsRoutes,
+  tokenPreviewRoutes,
   keysRoutes,
   idTokenConfigRoutes,
   jitRoutes,

@@ -5,15 +5,14 @@ import { OAuthError } from '../base/errors/problems.ts'
 import type { MintAccessToken } from '../tokens/access-token.ts'
 import type { Proof } from '../tokens/dpop/proofs.ts'
 import type { MintIdToken } from '../tokens/id-token.ts'
-import { issueTime } from '../tokens/revocations/issue-time.ts'
 import { provenKeyOfToken } from './clients/proven-key.ts'
 import { findTokenRequestFacts, type TokenRequestFacts } from './clients/token-request-store.ts'
-import type { PreparedToken, Redeemed, RequestedTarget, TokenRequest } from './grants/grant.ts'
+import type { PreparedToken, Redeemed, RequestedTarget } from './grants/grant.ts'
 import type { Grants } from './grants.ts'
 import type { Parameters } from './requests/parameters.ts'
 import { organizationsResource } from './requests/resource.ts'
 import { isOidcOnly, parseScope } from './requests/scope.ts'
-import { targetOf } from './target.ts'
+import { tokenRequestOf } from './token-request.ts'
 
 export interface IssueTokensDependencies {
   database: Pick<Database, 'query' | 'transaction'>
@@ -85,21 +84,7 @@ export const createIssueTokens = (dependencies: IssueTokensDependencies): IssueT
     }
     if (wanted.refusal) throw wanted.refusal
     const jkt = await provenKeyOfToken(client, proof)
-    const tokenRequest: TokenRequest = {
-      ...asked,
-      client,
-      clientScopes: facts.clientScopes,
-      claimsScripts: facts.claimsScripts,
-      organizationId,
-      target: targetOf(
-        database.query,
-        { requested: resource, scopes, organizationId },
-        facts,
-      ) as TokenRequest['target'],
-      origin,
-      jkt,
-      now: issueTime(now(), facts.clientRevokedUntil),
-    }
+    const tokenRequest = tokenRequestOf(database.query, { ...asked, organizationId, origin, jkt, now: now() }, facts)
     const prepared = await grant.prepare(wanted.input, tokenRequest, ahead)
     // Signed first: what `redeem` uses up is never lost to a failure of ours.
     const signed = sign(prepared, jkt)

@@ -55,25 +55,30 @@ export const newTokenId = (): string => randomUUID()
 
 export type MintAccessToken = (claims: AccessTokenClaims) => string
 
+/** As they stand in the token. Members without a value (`sid`, `act`, …) are left out by JSON.stringify. */
+export const accessTokenPayload = (
+  { clientId, organizationId, sid, act, authTime, acr, access, custom, ...claims }: AccessTokenClaims,
+  issuer: string,
+): Record<string, unknown> => ({
+  // First: whatever has the same name stands.
+  ...custom,
+  iss: issuer,
+  ...claims,
+  client_id: clientId,
+  organization_id: organizationId,
+  sid,
+  act,
+  auth_time: authTime,
+  acr,
+  access,
+})
+
 /** Signs JWT access tokens of type `at+jwt` (RFC 9068) with the active key. */
 export const createAccessTokenMint =
   ({ keys, issuer }: { keys: SigningKeys; issuer: string }): MintAccessToken =>
-  ({ clientId, organizationId, sid, act, authTime, acr, access, custom, ...claims }) => {
+  (claims) => {
     const { headers, sign } = keys.active()
-    // Members without a value (`sid`, `act`, …) are left out by JSON.stringify.
-    const payload = JSON.stringify({
-      // First: whatever has the same name stands.
-      ...custom,
-      iss: issuer,
-      ...claims,
-      client_id: clientId,
-      organization_id: organizationId,
-      sid,
-      act,
-      auth_time: authTime,
-      acr,
-      access,
-    })
+    const payload = JSON.stringify(accessTokenPayload(claims, issuer))
     const input = `${headers.access}.${Buffer.from(payload).toString('base64url')}`
     return `${input}.${sign(input).toString('base64url')}`
   }

@@ -7,7 +7,7 @@
  *     }))) engine.evaluate('example/decision', { user: 'alice' })
  */
 
-export type { InputReads } from './base/input-reads.ts'
+export type { InputPaths, InputReads } from './base/input-reads.ts'
 export {
   type CompileIssue,
   CompilerMissing,

@@ -122,6 +122,43 @@ describe.skipIf(!chromium)('in Chromium', () => {
     await visit.end()
   })
 
+  test('lists and the first page name people, with the longest session and what waits for customers', async () => {
+    const { issuer } = app.home
+    await issuer.sql('UPDATE impersonation_sessions SET ended_at = now() WHERE ended_at IS NULL')
+    await issuer.sql(`UPDATE impersonation_requests SET expires_at = now() WHERE used_at IS NULL`)
+    const [ada, ben] = [await customer('Ada King'), await customer('Ben Wells')]
+    const first = await exchange(await issuer.subjectToken(ada, { reason: 'Begun first' }))
+    const visit = await app.signIn('/', { roles: ['auditor'] })
+    const { page } = visit
+    await page.getByRole('link', { name: 'One session goes on' }).waitFor()
+    await page.getByRole('link', { name: 'Support desk as Ada King' }).waitFor()
+    const second = await exchange(await issuer.subjectToken(ben, { reason: 'Begun second' }))
+    await issuer.sql(`UPDATE impersonation_sessions SET started_at = now() - interval '9 minutes' WHERE id = $1`, [
+      first,
+    ])
+    await issuer.api('POST', '/subject-tokens', { userId: await customer('Cleo', { askFirst: true }), reason: 'Why' })
+    await visit.goTo('/')
+    await page.getByRole('link', { name: '2 sessions go on' }).waitFor()
+    await page.getByText('9 minutes ago').waitFor()
+    await page.getByRole('link', { name: "One request waits for the customer's answer." }).waitFor()
+    await visit.expectUsable()
+    await page.getByRole('link', { name: 'Support desk as Ada King' }).click()
+    await page.waitForURL(`**/console/impersonations/${first}`)
+
+    await visit.goTo('/impersonations?active=true')
+    const row = (reason: string) => page.getByRole('row').filter({ hasText: reason })
+    expect(await row('Begun first').innerText()).toMatch(new RegExp(`Support desk\\s+${desk.id}[^]*Ada King\\s+${ada}`))
+    expect(await row('Begun second').innerText()).toContain('Ben Wells')
+    await visit.expectUsable()
+    await page.setViewportSize({ width: 320, height: 640 })
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320)
+    await visit.goTo('/impersonations/requests?status=pending')
+    await page.getByText('Cleo').waitFor()
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320)
+    await visit.end()
+    for (const id of [first, second]) await issuer.api('POST', `/impersonations/${id}/end`)
+  })
+
   test('an integrator sees why there is nothing to see', async () => {
     const visit = await app.signIn('/impersonations', { roles: ['integrator'] })
     await visit.page.getByText('This needs the permission').first().waitFor()

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Gateway } from '../../issuer/console/gateways/gateways.ts'
 import { chromium } from '../support/chromium.ts'
 import { type ConsoleInChromium, signInOn, startConsoleInChromium } from '../support/console-in-chromium.ts'
-import { shippedRules, startPolicyFolder } from '../support/policy-folder.ts'
+import { sha256, shippedRules, startPolicyFolder } from '../support/policy-folder.ts'
 import { until } from '../support/until.ts'
 
 /** Rules are read, tried, patched and saved in the console, and access is previewed, at a real gateway. */
@@ -23,6 +23,11 @@ test_scope if {
 const banned = `package surrogate.gateway
 
 deny contains {"reason": "banned"} if input.subject.id == "mallory"
+`
+
+const withoutPlan = `package surrogate.gateway
+
+deny contains {"reason": "no_plan"} if input.token.claims.plan == "suspended"
 `
 
 describe.skipIf(!chromium)('in Chromium', () => {
@@ -145,6 +150,21 @@ describe.skipIf(!chromium)('in Chromium', () => {
       const token = await own.gateway.issuer.sign({ sub: 'mallory', client_id: 'shop', scope: 'read:orders' })
       expect((await own.gateway.call('/orders/1', { token })).status).toBe(403)
     })
+    // Both attempts are in the audit trail, without the text.
+    await visit.goTo('/audit?logKey=Console.savePolicies')
+    await page.getByText('2 rows', { exact: true }).waitFor()
+    await page.getByRole('row').filter({ hasText: 'refused' }).waitFor()
+    await page.getByRole('row').filter({ hasText: 'done' }).getByRole('link').click()
+    const saved = page.getByRole('list', { name: 'Files' }).getByRole('listitem')
+    await saved.filter({ hasText: `There was none → ${sha256(banned).slice(0, 12)}` }).waitFor()
+    expect(await page.getByRole('region', { name: 'request' }).textContent()).toBe(
+      'PUT /console/gateways/edge-1/policies/files',
+    )
+    expect(await page.getByRole('region', { name: 'row' }).textContent()).not.toContain('mallory')
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(320)
+    await visit.expectUsable()
+    await page.getByRole('link', { name: 'edge-1', exact: true }).click()
+    await page.waitForURL(/\/policies\?gateway=edge-1/)
     await visit.end()
   })
 
@@ -202,7 +222,7 @@ describe.skipIf(!chromium)('in Chromium', () => {
     const made = async (path: string, body: object): Promise<string> => (await api('POST', path, body)).body.id
     const resource = await made('/resources', { name: 'Orders', indicator: orders })
     const scope = await made(`/resources/${resource}/scopes`, { name: 'read:orders' })
-    await made(`/resources/${resource}/scopes`, { name: 'write:orders' })
+    const write = await made(`/resources/${resource}/scopes`, { name: 'write:orders' })
     const role = await made('/roles', { name: 'Reader', description: 'Reads', scopeIds: [scope] })
     const shop = await made('/applications', { name: 'Shop', type: 'SPA' })
     const ada = await app.home.flow.createPerson()
@@ -225,6 +245,41 @@ describe.skipIf(!chromium)('in Chromium', () => {
     expect(new URL(page.url()).searchParams.get('person')).toBe(ada.username)
     await page.getByRole('link', { name: 'denied' }).click()
     await expect.poll(() => rows.count()).toBe(1)
+
+    // What a role in an organization gives counts there, and so does a claim of the script.
+    const organizationRole = await made('/organization-roles', {
+      name: 'Clerk',
+      type: 'User',
+      resourceScopeIds: [write],
+    })
+    const acme = await made('/organizations', { name: 'Acme' })
+    await api('POST', `/organizations/${acme}/users`, { userIds: [ada.id] })
+    await api('PUT', `/organizations/${acme}/users/${ada.id}/roles`, { organizationRoleIds: [organizationRole] })
+    const script = 'const getCustomJwtClaims = () => ({ plan: "suspended" })'
+    await api('PUT', '/configs/jwt-customizer/access-token', { script })
+    await own.write('plans.rego', withoutPlan)
+    await until(async () => {
+      const token = await own.gateway.issuer.sign({ scope: 'read:orders', client_id: 'shop', plan: 'suspended' })
+      expect((await own.gateway.call('/orders/1', { token })).status).toBe(403)
+    })
+    await page.reload()
+    await page.getByRole('link', { name: 'Acme' }).click()
+    await page.getByRole('link', { name: 'all', exact: true }).click()
+    await expect
+      .poll(() => rows.allTextContents())
+      .toEqual([
+        expect.stringContaining('GET /orders/1read · 403 no_plan'),
+        expect.stringContaining('POST /orders/1write · 403 no_plan'),
+      ])
+    await api('DELETE', '/configs/jwt-customizer/access-token')
+    await page.reload()
+    await expect
+      .poll(() => rows.allTextContents())
+      .toEqual([
+        expect.stringContaining('GET /orders/1read · allowed'),
+        expect.stringContaining('POST /orders/1write · allowed'),
+      ])
+    await visit.expectUsable()
 
     await page.getByRole('link', { name: 'A route' }).click()
     await page.getByRole('link', { name: 'Reader' }).waitFor()

@@ -149,6 +149,7 @@ export const startManagement = async ({
       }),
       claimsScripts: createClaimsScriptStore(envelope),
       sandbox,
+      issuer: `${baseUrl}/oidc`,
       keys,
       algorithm: 'ES256',
       settings,

@@ -1,6 +1,8 @@
-import { useQuery } from '@tanstack/react-query'
-import { Route, Switch } from 'wouter'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useRef } from 'react'
+import { matchRoute, Route, Switch, useLocation, useRouter } from 'wouter'
 import { callConsole } from './api/call.ts'
+import { isAllowed } from './api/operations.ts'
 import { isProblem } from './api/problem.ts'
 import { type Session, SessionContext } from './api/session.tsx'
 import { signInAgain } from './api/sign-in.ts'
@@ -28,9 +30,14 @@ export const App = () => (
 )
 
 const SignedIn = () => {
+  const beginPage = useFirstPage()
   const { data: session, error } = useQuery({
     queryKey: ['session'],
-    queryFn: ({ signal }) => callConsole<Session>('GET', '/session', undefined, signal),
+    queryFn: ({ signal }) => {
+      const session = callConsole<Session>('GET', '/session', undefined, signal)
+      beginPage(session)
+      return session
+    },
     staleTime: 60_000,
     retry: false,
   })
@@ -64,4 +71,28 @@ const SignedIn = () => {
       </Shell>
     </SessionContext>
   )
+}
+
+/** The page of the address is fetched while it is asked whose session it is; then it asks, before all is painted. */
+const useFirstPage = () => {
+  const client = useQueryClient()
+  const { parser } = useRouter()
+  const [location] = useLocation()
+  const isBegun = useRef(false)
+  return (session: Promise<Session>) => {
+    if (isBegun.current) return
+    isBegun.current = true
+    const begin = async () => {
+      for (const { Page: First, path, ...page } of pages) {
+        const [isIt, params] = matchRoute(parser, path, location)
+        if (!isIt) continue
+        const [{ ask }, { scopes }] = await Promise.all([First.fetch(), session])
+        const need = needOf(page)
+        if (need === undefined || isAllowed(need, scopes)) ask?.(client, params as Record<string, string>)
+        return
+      }
+    }
+    // What goes wrong is told where it is shown.
+    begin().catch(() => {})
+  }
 }

@@ -1,10 +1,11 @@
 import type { ComponentType } from 'react'
 import { evaluating, inspecting } from './api/inspecting.ts'
 import { fetched } from './components/fetched.ts'
-import type { ConsolePage, PageProps } from './shell/console-page.ts'
+import type { BesidePage, ConsolePage, PageProps } from './shell/console-page.ts'
 
 /** Each page is fetched when it is first opened. */
-const page = (load: () => Promise<{ default: ComponentType<PageProps> }>) => fetched(load)
+const page = (load: () => Promise<{ default: ComponentType<PageProps> } & BesidePage>) =>
+  fetched<PageProps, BesidePage>(load)
 
 /** What the console is, page by page; a new page is a row. */
 export const pages: readonly ConsolePage[] = [

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
-import { type DecisionRecord, streamEvents } from '../../../gateway/inspection/api.ts'
+import { type DecisionRecord, streamEvents } from '../../../gateway/inspection/decision-answers.ts'
 import { createBackOff } from '../../../platform/back-off.ts'
 import { StartupError } from '../../../platform/startup-error.ts'
 import type { AccessToken } from './access-token.ts'

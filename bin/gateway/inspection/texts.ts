@@ -1,4 +1,5 @@
-import type { AnswerOf, Why } from '../../../gateway/inspection/api.ts'
+import type { AnswerOf } from '../../../gateway/inspection/api.ts'
+import type { Why } from '../../../gateway/inspection/decision-answers.ts'
 import { explanationLines } from '../../../policies/authoring/explain.ts'
 import { tableLines } from '../../cli/table.ts'
 import { ago, coloured, heading, printable, shortened, span, summary } from './words.ts'

@@ -1,5 +1,5 @@
 import { styleText } from 'node:util'
-import type { DecisionRecord, Verdict } from '../../../gateway/inspection/api.ts'
+import type { DecisionRecord, Verdict } from '../../../gateway/inspection/decision-answers.ts'
 
 /** How records of decisions are told to people. */
 

@@ -164,7 +164,8 @@ const reasons: Record<number, string> = {
   503: 'it cannot answer just now.',
 }
 
-const codeOf = (body: Buffer): string | undefined => {
+/** Of a problem document. */
+export const codeOf = (body: Buffer): string | undefined => {
   try {
     const { code } = Object(JSON.parse(body.toString())) as { code?: unknown }
     return typeof code === 'string' && /^[\w.-]{1,64}$/.test(code) ? code : undefined

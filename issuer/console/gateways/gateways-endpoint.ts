@@ -1,14 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { z } from 'zod'
 import { freshProofSeconds, requireFreshProof } from '../../base/authorization.ts'
+import type { RequestOrigin } from '../../base/client-address.ts'
 import { overloaded, problem } from '../../base/errors/problems.ts'
 import { parseInput } from '../../base/parse-input.ts'
 import { readJson } from '../../base/request-body.ts'
 import type { ConsoleSession } from '../session-store.ts'
-import type { GatewayClient } from './client.ts'
+import type { GatewayAnswer, GatewayClient, Question } from './client.ts'
 import { createFanOut, type FanOut } from './fan-out.ts'
 import { type Gateway, GatewayTrouble } from './gateways.ts'
 import type { JoinedStreams } from './joined-stream.ts'
+import type { RecordChange } from './recorded-change.ts'
 import type { TokenFor } from './tokens.ts'
 
 /** The person who asks. */
@@ -33,6 +35,8 @@ export interface GatewaysDependencies {
   client: GatewayClient
   tokenFor: TokenFor
   streams: JoinedStreams
+  recordChange: RecordChange
+  originOf(request: IncomingMessage): RequestOrigin
   now(): Date
 }
 
@@ -57,7 +61,7 @@ const mostUnread = 67_108_864
 const longestMs = 60_000
 
 export const createGatewaysEndpoint = (dependencies: GatewaysDependencies): GatewaysEndpoint => {
-  const { client, tokenFor, streams, now } = dependencies
+  const { client, tokenFor, streams, recordChange, originOf, now } = dependencies
   const { list, find, states, sessions }: FanOut = createFanOut({ client, tokenFor })
   let unread = 0
 
@@ -79,29 +83,41 @@ export const createGatewaysEndpoint = (dependencies: GatewaysDependencies): Gate
     return wanted
   }
 
+  const ask = (gateway: Gateway, question: Question): Promise<GatewayAnswer> =>
+    client.ask(gateway, question, longestMs).catch((error: unknown) => {
+      if (!(error instanceof GatewayTrouble)) throw error
+      const { name } = gateway
+      throw problem('console.gateway_unavailable', { detail: error.message, data: { gateway: name }, cause: error })
+    })
+
+  /** What changes a gateway does lasting harm in the wrong hands. It is not given up when its page goes. */
+  const change = (request: IncomingMessage, { session }: GatewaysCaller, gateway: Gateway, question: Place) => {
+    const [name, path] = [gateway.name, question.path.join('/')]
+    return recordChange({ session, origin: originOf(request), gateway: name, path }, async (tellBody) => {
+      const token = tokenFor(session, gateway.audience)
+      requireFresh(session, now())
+      const body = await readJson(request)
+      tellBody(body)
+      return ask(gateway, { ...question, method: 'PUT', body, token })
+    })
+  }
+
   /** One gateway's own answer. */
-  const pass = async (
-    request: IncomingMessage,
-    response: ServerResponse,
-    { session }: GatewaysCaller,
-    asked: Asked,
-  ) => {
+  const pass = async (request: IncomingMessage, response: ServerResponse, caller: GatewaysCaller, asked: Asked) => {
     const [name, ...path] = asked.segments
     const [gateway] = named(name)
     if (!gateway || path.length === 0 || path.join('/') === 'decisions/stream') throw problem('guard.not_found')
     const method = (['GET', 'POST', 'PUT'] as const).find((one) => one === request.method)
     if (!method) throw problem('guard.method_not_allowed', { headers: { Allow: 'GET, POST, PUT' } })
-    // What changes a gateway does lasting harm in the wrong hands.
-    if (method === 'PUT') requireFresh(session, now())
-    const token = tokenFor(session, gateway.audience)
-    const body = method === 'GET' ? undefined : await readJson(request)
-    const left = new AbortController()
-    response.once('close', () => left.abort())
-    const question = { method, path, query: Object.fromEntries(asked.query), body, token, signal: left.signal }
-    const answer = await client.ask(gateway, question, longestMs).catch((error: unknown) => {
-      if (!(error instanceof GatewayTrouble)) throw error
-      throw problem('console.gateway_unavailable', { detail: error.message, data: { gateway: name }, cause: error })
-    })
+    const place: Place = { path, query: Object.fromEntries(asked.query) }
+    const read = async () => {
+      const token = tokenFor(caller.session, gateway.audience)
+      const body = method === 'GET' ? undefined : await readJson(request)
+      const left = new AbortController()
+      response.once('close', () => left.abort())
+      return ask(gateway, { ...place, method, body, token, signal: left.signal })
+    }
+    const answer = await (method === 'PUT' ? change(request, caller, gateway, place) : read())
     const retry = answer.retryAfter
     send(response, answer.status, answer.body, retry && /^\d{1,5}$/.test(retry) ? { 'Retry-After': retry } : {})
   }
@@ -116,9 +132,11 @@ export const createGatewaysEndpoint = (dependencies: GatewaysDependencies): Gate
     const asked = readPath(request)
     const { segments, query } = asked
     const { session } = caller
-    // Whoever may not ask learns so, and no more.
-    tokenFor(session, dependencies.audience)
     const [first, second, third] = segments
+    // Whoever may not ask learns so, and no more; an attempt to change a gateway is recorded first.
+    const isKnown = second !== undefined && dependencies.gateways().some(({ name }) => name === first)
+    const isChange = request.method === 'PUT' && isKnown
+    if (!isChange) tokenFor(session, dependencies.audience)
     if (first !== undefined && first !== 'decisions' && first !== 'sessions')
       return pass(request, response, caller, asked)
     if (request.method !== 'GET') throw problem('guard.method_not_allowed', { headers: { Allow: 'GET' } })
@@ -142,6 +160,9 @@ export const createGatewaysEndpoint = (dependencies: GatewaysDependencies): Gate
     throw problem('guard.not_found')
   }
 }
+
+/** Of a question to one gateway. */
+type Place = Pick<Question, 'path' | 'query'>
 
 interface Asked {
   /** Below `/console/gateways`, decoded. */

@@ -4,8 +4,11 @@ import type { Database } from '../../../platform/database/database.ts'
 import { unknownId } from '../../base/errors/not-found.ts'
 import { type Route, route } from '../../base/route.ts'
 import { id } from '../../base/schemas.ts'
+import { includeNames, names, withNames } from '../names.ts'
 import { findRequest, listRequests } from './request-store.ts'
-import { toRequest } from './requests.ts'
+import { type ImpersonationRequest, toRequest } from './requests.ts'
+
+const peopleOf = ({ userId, actorId, creatorId }: ImpersonationRequest) => [userId, actorId, creatorId]
 
 export const impersonationRequestsRoutes = ({ database }: { database: Pick<Database, 'query' | 'knex'> }): Route[] => [
   route({
@@ -19,13 +22,15 @@ export const impersonationRequestsRoutes = ({ database }: { database: Pick<Datab
       userId: id.describe('Who was asked.').optional(),
       actorId: id.optional(),
       creatorId: id.optional(),
+      includeNames: includeNames.optional(),
     }),
     paged: 'always',
     status: 200,
-    response: z.array(impersonationRequest),
-    async handle({ query, page }) {
-      const { rows, total } = await listRequests(database.knex, query, page)
-      return { body: rows.map(toRequest), total }
+    response: z.array(impersonationRequest.extend({ names: names.optional() })),
+    async handle({ query: { includeNames: named, ...filter }, page }) {
+      const { rows, total } = await listRequests(database.knex, filter, page)
+      const requests = rows.map(toRequest)
+      return { body: named ? await withNames(database.query, requests, peopleOf) : requests, total }
     },
   }),
   route({

@@ -7,6 +7,7 @@ import { booleanText } from '../../base/lists/search.ts'
 import type { Mutate, Mutation } from '../../base/mutate.ts'
 import type { OperationContext } from '../../base/route.ts'
 import { id } from '../../base/schemas.ts'
+import { withNames } from '../names.ts'
 import { type NewRevocation, revoke } from '../revocations/revocation-store.ts'
 import {
   endSession,
@@ -74,6 +75,8 @@ export const recordEnded = async (
   await revoke(trx, [...ended.map(sessionRevocation), ...others])
 }
 
+const peopleOf = ({ subjectId, actorId, clientId }: SessionRecord) => [subjectId, actorId, clientId]
+
 export interface SessionDependencies {
   database: Pick<Database, 'query' | 'knex'>
   mutate: Mutate
@@ -81,9 +84,10 @@ export interface SessionDependencies {
 
 /** Reading impersonation sessions, and ending them before their token expires. */
 export const sessionOperations = ({ database, mutate }: SessionDependencies) => ({
-  async list(filter: SessionFilter, page: Page) {
+  async list({ includeNames, ...filter }: SessionFilter & { includeNames?: boolean | undefined }, page: Page) {
     const { rows, total } = await listSessions(database.knex, filter, page)
-    return { body: rows.map(toSession), total }
+    const sessions = rows.map(toSession)
+    return { body: includeNames ? await withNames(database.query, sessions, peopleOf) : sessions, total }
   },
 
   async *every(filter: SessionFilter): AsyncGenerator<SessionRecord> {

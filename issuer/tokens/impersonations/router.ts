@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { impersonation } from '../../../events/records.ts'
 import { type Route, route } from '../../base/route.ts'
+import { includeNames, names } from '../names.ts'
 import {
   type SessionDependencies,
   sessionOperations,
@@ -19,10 +20,10 @@ export const impersonationSessionsRoutes = (dependencies: SessionDependencies): 
       operationId: 'listImpersonations',
       summary: 'List impersonation sessions, newest first: who acted as whom, through which client, and why',
       scope: 'impersonation',
-      query: sessionQuery,
+      query: sessionQuery.extend({ includeNames: includeNames.optional() }),
       paged: 'always',
       status: 200,
-      response: z.array(impersonation),
+      response: z.array(impersonation.extend({ names: names.optional() })),
       handle: ({ query, page }) => sessions.list(query, page),
     }),
     // Before the one that takes any id.

@@ -4,6 +4,8 @@ import { impersonation } from '../../../events/records.ts'
 import type { Query } from '../../../platform/database/database.ts'
 import { unknownId } from '../../base/errors/not-found.ts'
 import { id, timestamp } from '../../base/schemas.ts'
+import { names } from '../names.ts'
+import { findNames } from '../names-store.ts'
 import { type Minted, minted, policyAnswer } from './history.ts'
 import { findSession, type SessionRow } from './impersonation-store.ts'
 import { toSession } from './session-record.ts'
@@ -13,7 +15,6 @@ import {
   findChanges,
   findEvents,
   findHistory,
-  findNames,
   findOpenedThrough,
   type NamedChange,
   type NamedEvent,
@@ -91,7 +92,7 @@ export type TimelineEntry = z.output<typeof timelineEntry>
 
 export const timeline = z.object({
   session: impersonation,
-  names: z.record(z.string(), z.string()).describe('What people and applications that occur are called, by id.'),
+  names,
   entries: z.array(timelineEntry).describe('Oldest first.'),
   more: z.boolean().describe('There were more changes than asked for: the first ones are told.'),
 })
@@ -130,8 +131,8 @@ export const readTimeline = async (query: Query, sessionId: string, limit: numbe
     // Behind what they tell, which has the same time.
     ...events.map((event) => eventEntry(event, deliveries.get(event.id) ?? [])),
   ].toSorted((one, other) => one.at - other.at)
-  const names = await findNames(query, [...new Set(entries.flatMap(idsOf).concat(idsOfSession(row)))])
-  return { session: toSession(row), names, entries, more: changes.length > limit }
+  const found = await findNames(query, [...new Set(entries.flatMap(idsOf).concat(idsOfSession(row)))])
+  return { session: toSession(row), names: found, entries, more: changes.length > limit }
 }
 
 const askedEntries = (requestId: string, { createdAt, decidedAt, readOnly, maxTtl }: AskedFirst): TimelineEntry[] => [

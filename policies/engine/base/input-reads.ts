@@ -7,6 +7,14 @@ export const inputReadsSchema = z.record(z.string(), z.union([z.null(), z.array(
 export type InputReads = z.infer<typeof inputReadsSchema>
 
 /**
+ * The same as deep as rules name members: JSON pointers (RFC 6901) to what is read with all that is in it. `null` for
+ * the whole input.
+ */
+export const inputPathsSchema = z.array(z.string()).nullable()
+
+export type InputPaths = z.infer<typeof inputPathsSchema>
+
+/**
  * The part of the input that the reads cover. A member that is not an object is kept whole, so that rules see what it
  * is.
  */

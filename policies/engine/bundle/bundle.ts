@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { z } from 'zod'
-import { inputReadsSchema } from '../base/input-reads.ts'
+import { inputPathsSchema, inputReadsSchema } from '../base/input-reads.ts'
 import { PolicyError } from '../base/policy-error.ts'
 import type { PreparedEngine } from '../instance/runner.ts'
 import { documentsOf, jsonFile } from './documents.ts'
@@ -36,6 +36,8 @@ const builtFrom = z.object({
   sources: z.record(z.string(), z.string()),
   /** What each entrypoint reads of its input; see `input-reads.ts`. */
   reads: z.record(z.string(), inputReadsSchema).optional(),
+  /** The same as deep as it is known; absent in bundles of older versions. */
+  paths: z.record(z.string(), inputPathsSchema).optional(),
 })
 export type BuiltFrom = z.infer<typeof builtFrom>
 

@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { assetUrl } from '../../../platform/module-url.ts'
 import { type CompileIssue, issueLine, PolicyError } from '../base/policy-error.ts'
 import { stampBundle, unpack } from '../bundle/bundle.ts'
-import { inputReads } from './find-input-reads.ts'
+import { inputPaths, inputReads } from './find-input-reads.ts'
 import { type Opa, runOpa } from './opa.ts'
 import { fingerprint, hashSources, type Sources, writeSources } from './sources.ts'
 
@@ -59,6 +59,7 @@ export const compilePolicies = (options: {
         compiler,
         sources,
         reads: inputReads(plan),
+        paths: inputPaths(plan),
       },
     })
   })

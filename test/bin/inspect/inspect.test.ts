@@ -9,7 +9,7 @@ import { stringify } from 'yaml'
 import { exitCodeOf } from '../../../bin/cli/terminal.ts'
 import { gatewayCommand } from '../../../bin/commands/gateway.ts'
 import { freePort } from '../../support/free-port.ts'
-import { startUpstream, type TestUpstream } from '../../support/gateway.ts'
+import { startTestGateway, startUpstream, type TestUpstream } from '../../support/gateway.ts'
 import { inspectionAudience } from '../../support/inspection.ts'
 import { runProcess, startProcess, type TestProcess } from '../../support/process.ts'
 import { startTokenIssuer, type TokenIssuer } from '../../support/token-issuer.ts'
@@ -136,6 +136,26 @@ test('routes, with a token of client credentials that is good for nothing else',
   expect(code).toBe(0)
   const form = { grant_type: 'client_credentials', resource: inspectionAudience, scope: 'inspect' }
   expect(tokenEndpoint.asked.at(-1)?.form).toEqual(form)
+})
+
+test('routes of more pages than one', async () => {
+  const routes = Array.from({ length: 1_001 }, (_, at) => ({
+    id: `r${at}`,
+    path: `/r${at}`,
+    auth: 'none',
+    upstream: 'orders',
+  }))
+  const other = await startTestGateway({
+    config: () => ({ inspection: { port: 0, audience: inspectionAudience }, routes }),
+  })
+  onTestFinished(() => other.close())
+  const token = await other.issuer.sign({ aud: inspectionAudience, scope: 'inspect', client_id: 'cli' })
+  const { code, output } = await inspect(['routes', '--url', other.inspectionUrl!, '--json'], {
+    INSPECTION_TOKEN: token,
+  })
+  expect(code).toBe(0)
+  const told: { routes: { id: string }[] } = JSON.parse(output)
+  expect(new Set(told.routes.map(({ id }) => id))).toEqual(new Set(routes.map(({ id }) => id)))
 })
 
 test('match: 0 with the route, 1 without one, and near misses', async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { decisionRecord } from '../../../gateway/inspection/api.ts'
+import { decisionRecord } from '../../../gateway/inspection/decision-answers.ts'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { inspectionAudience, inspectionClient } from '../../support/inspection.ts'
 import { startTokenIssuer, type TokenIssuer } from '../../support/token-issuer.ts'
@@ -94,6 +94,22 @@ test('the routes stand in the order of precedence, and upstreams with their targ
   expect(routes[1]).toMatchObject({ path: '/orders/{id}', scopes: ['read:orders'], upstream: 'orders' })
   const { upstreams } = await client.get('upstreams')
   expect(upstreams).toMatchObject([{ name: 'orders', targets: [{ name: gateway.upstream.url }] }])
+})
+
+test('routes come in pages, and by id or a part of what they take', async () => {
+  const page = async (query: string) => {
+    const { routes, ...rest } = await client.get('routes', `/routes?${query}`)
+    return { ids: routes.map(({ id }) => id), ...rest }
+  }
+  expect(await page('limit=2')).toEqual({ ids: ['own', 'orders'], total: 3, cursor: 'orders' })
+  expect(await page('limit=2&cursor=orders')).toEqual({ ids: ['any'], total: 3 })
+  expect(await page('limit=3')).toEqual({ ids: ['own', 'orders', 'any'], total: 3 })
+  expect(await page('route=orders')).toEqual({ ids: ['orders'], total: 1 })
+  expect(await page('search=%2FORDERS')).toMatchObject({ ids: expect.arrayContaining(['orders']) })
+  expect(await page('search=nothing')).toEqual({ ids: [], total: 0 })
+  // Such as one of a configuration that was replaced.
+  const gone = await client.call('/routes?cursor=gone')
+  expect([gone.status, await gone.json()]).toMatchObject([400, { detail: expect.stringContaining('first page') }])
 })
 
 test('every decision and refusal is found by what it was', async () => {

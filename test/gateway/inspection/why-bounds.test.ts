@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { DecisionRecord } from '../../../gateway/inspection/api.ts'
+import type { DecisionRecord } from '../../../gateway/inspection/decision-answers.ts'
 import { explainDecision, type WhyParts } from '../../../gateway/inspection/why.ts'
 import { createRouter } from '../../../gateway/routing/router.ts'
 

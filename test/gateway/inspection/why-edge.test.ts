@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { DecisionRecord, Why } from '../../../gateway/inspection/api.ts'
+import type { DecisionRecord, Why } from '../../../gateway/inspection/decision-answers.ts'
 import { stages } from '../../../gateway/inspection/explanation.ts'
 import { refusalOf } from '../../../gateway/inspection/refusal.ts'
 import { type ProblemCode, problems } from '../../../gateway/refusals/problems.ts'

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import type { Why } from '../../../gateway/inspection/api.ts'
+import type { Why } from '../../../gateway/inspection/decision-answers.ts'
 import { startTestGateway, type TestGateway } from '../../support/gateway.ts'
 import { inspectionAudience, inspectionClient } from '../../support/inspection.ts'
 import { writeRules } from '../../support/rules.ts'

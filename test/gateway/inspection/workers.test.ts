@@ -1,5 +1,6 @@
 import { Agent, fetch as request } from 'undici'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { tryAnswer } from '../../../gateway/inspection/policy-answers.ts'
 import { freePort } from '../../support/free-port.ts'
 import { startUpstream, type TestUpstream } from '../../support/gateway.ts'
 import { type GatewayWorkers, startGatewayWorkers } from '../../support/gateway-workers.ts'
@@ -94,6 +95,47 @@ test('the rules in force are asked, newer ones too', async () => {
   await gateway.writeRules('two')
   await expect.poll(async () => (await asked()).body['result']).toMatchObject({ headers: { 'x-rules': 'two' } })
   expect((await client.get('upstreams')).upstreams).toMatchObject([{ name: 'orders' }])
+})
+
+test('trials cover what all workers have decided, and requests go on at each of them meanwhile', async () => {
+  await ask(10)
+  const kept = await until(async () => {
+    const { decisions } = await client.get('decisions', '/decisions?limit=1000')
+    expect(new Set(decisions.map(({ labels }) => labels['id'])).size).toBe(2)
+    return idsOf(decisions)
+  })
+  const denying = `package surrogate.gateway
+
+# METADATA
+# entrypoint: true
+decision := {"allow": false}
+`
+  // Each evaluation uses up its units.
+  const endless = `${denying.replace('{"allow": false}', '{"allow": true}')} if {
+	some a in numbers.range(1, 3000)
+	some b in numbers.range(1, 3000)
+	a * b < 0
+}
+`
+  const attempt = (text: string) => client.post('/try', { files: { 'rules.rego': text }, decisions: 1_000 })
+  let areDone = false
+  const trials = Promise.all([attempt(endless), attempt(denying)]).finally(() => {
+    areDone = true
+  })
+  const meanwhile = await ask(20)
+  expect(areDone).toBe(false)
+  for (const { status, body } of await trials) {
+    expect([status, body]).toMatchObject([200, { issues: [] }])
+    const { decisions } = tryAnswer.parse(body)
+    // Some that were made meanwhile may be among them.
+    expect(decisions).toMatchObject({ compared: decisions!.found, notComparable: 0, notAsked: 0 })
+    expect(decisions!.changes.map(({ request: id }) => id)).toEqual(expect.arrayContaining(kept))
+    expect(decisions!.changes).toHaveLength(decisions!.found)
+  }
+  const { decisions } = await client.get('decisions', '/decisions?limit=1000')
+  const answered = decisions.filter(({ decision_id: id }) => meanwhile.includes(id))
+  expect(answered.map(({ status }) => status)).toEqual(meanwhile.map(() => 200))
+  expect(new Set(answered.map(({ labels }) => labels['id'])).size).toBe(2)
 })
 
 test('a worker that dies takes its own decisions with it; its successor is followed', async () => {

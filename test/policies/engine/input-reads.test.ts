@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { projectInput } from '../../../policies/engine/base/input-reads.ts'
 import { readBundle } from '../../../policies/engine/bundle/bundle.ts'
 import { compilePolicies } from '../../../policies/engine/compile/compile.ts'
+import { inputPaths, inputReads } from '../../../policies/engine/compile/find-input-reads.ts'
 import { findOpa } from '../../../policies/engine/compile/opa.ts'
 import { createWasmEngine } from '../../../policies/engine/evaluate/engine.ts'
 import { policyInput } from '../rule-folder.ts'
@@ -115,6 +116,62 @@ describe.each(rules)('%s', (text, expected) => {
       expect(part.evaluate('test/decision', input)).toEqual(whole.evaluate('test/decision', input))
     }
   })
+})
+
+/** Rules, and the parts of the input that they read, as deep as they name them. */
+const deep: [rules: string, paths: unknown][] = [
+  ['decision := true', []],
+  ['decision := input', null],
+  ['decision := input.token.claims.email', ['/token/claims/email']],
+  ['decision if input.token.claims.address.country == "NL"', ['/token/claims/address/country']],
+  ['decision if not input.token.claims.plan', ['/token/claims/plan']],
+  ['decision := input["token"]["claims"]["a/b~c"]', ['/token/claims/a~1b~0c']],
+  ['decision := input.token.claims', ['/token/claims']],
+  ['decision := [input.token.claims.email, input.token.claims]', ['/token/claims']],
+  ['decision := [input.token.claims.email, input.token.claims.plan]', ['/token/claims/email', '/token/claims/plan']],
+  ['decision := input.token.claims[input.route.id]', ['/route/id', '/token/claims']],
+  ['decision := input.token[input.route.id].email', ['/route/id', '/token']],
+  ['decision := [x | some x in input.token.claims.groups]', ['/token/claims/groups']],
+  ['decision := input.token.claims.groups[0].name', ['/token/claims/groups']],
+  ['decision := object.get(input.token.claims, "email", "")', ['/token/claims']],
+  ['decision := object.get(input.token.claims.address, "country", "")', ['/token/claims/address']],
+  ['decision := {p | walk(input.token.claims.address, [p, _])}', ['/token/claims/address']],
+  ['decision := email\nemail := input.token.claims.email', ['/token/claims/email']],
+  [
+    'decision := f(input.token.claims.email)\nf(x) := [x, input.token.claims.plan]',
+    ['/token/claims/email', '/token/claims/plan'],
+  ],
+  ['decision := f(input.token.claims)\nf(x) := x.email', ['/token/claims']],
+  ['decision := y if y := email with input.token.claims.email as "x"\nemail := input.token.claims.email', null],
+  [
+    'decision if { every g in input.route.scopes { g == input.token.claims.group } }',
+    ['/route/scopes', '/token/claims/group'],
+  ],
+  ['decision if { some k; input.token.claims[k].admin }', ['/token/claims']],
+  [`decision := input.token.claims.${'a.'.repeat(20)}z`, [`/token/claims${'/a'.repeat(14)}`]],
+]
+
+test.each(deep)('%s: as deep as members are named', async (text, expected) => {
+  const { built } = await compiled(text)
+  expect(built?.paths?.['test/decision']).toEqual(expected)
+})
+
+test('what a loop carries from round to round is followed to its end', () => {
+  const dot = (source: number, key: number, target: number) => ({
+    type: 'DotStmt',
+    stmt: { source: { type: 'local', value: source }, key: { type: 'string_index', value: key }, target },
+  })
+  // Each round goes one step on: from what the round before has left.
+  const body = [dot(3, 2, 4), dot(2, 1, 3), dot(0, 0, 2)]
+  const use = { type: 'ReturnLocalStmt', stmt: { source: 4 } }
+  const loop = { type: 'ScanStmt', stmt: { source: 9, key: 10, value: 11, block: { stmts: body } } }
+  const plan = {
+    static: { strings: ['a', 'b', 'c'].map((value) => ({ value })) },
+    plans: { plans: [{ name: 'p', blocks: [{ stmts: [loop, use] }] }] },
+    funcs: { funcs: [] },
+  }
+  expect(inputPaths(plan)).toEqual({ p: ['/a/b/c'] })
+  expect(inputReads(plan)).toEqual({ p: { a: ['b'] } })
 })
 
 test('the part of an input keeps what is there as it is and invents nothing', () => {

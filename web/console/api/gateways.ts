@@ -1,4 +1,4 @@
-import { keepPreviousData, useMutation, useQuery } from '@tanstack/react-query'
+import { keepPreviousData, queryOptions, useMutation, useQuery } from '@tanstack/react-query'
 import { type Inspection, type InspectionEvents, inspection } from '../generated/inspection.ts'
 import { callConsole } from './call.ts'
 import { curlOfRequest } from './curl.ts'
@@ -128,19 +128,23 @@ export const useDecisions = (filter: DecisionFilter & { limit?: number }, { when
   })
 
 /** 404 `entity.not_found` has `missing` among its `data`: the gateways that did not answer. */
-export const useDecision = (request: string) =>
-  useQuery({
+export const decisionQuery = (request: string) =>
+  queryOptions({
     queryKey: ['gateways', 'decision', request],
     queryFn: ({ signal }) =>
       callConsole<Decision>('GET', `/gateways/decisions/${encodeURIComponent(request)}`, undefined, signal),
   })
 
-export const useWhy = (request: string) =>
-  useQuery({
+export const useDecision = (request: string) => useQuery(decisionQuery(request))
+
+export const whyQuery = (request: string) =>
+  queryOptions({
     queryKey: ['gateways', 'why', request],
     queryFn: ({ signal }) =>
       callConsole<Why>('GET', `/gateways/decisions/${encodeURIComponent(request)}/why`, undefined, signal),
   })
+
+export const useWhy = (request: string) => useQuery(whyQuery(request))
 
 /** Whether each gateway refuses the tokens of a session by now; asked again every `everyMs` until all do. */
 export const useSessionEnd = (sid: string, { when = true, everyMs = 250 } = {}) =>

@@ -1,9 +1,9 @@
 import { keepPreviousData, QueryClient, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import type { Calls } from '../generated/api.ts'
 import { type Answer, call } from './call.ts'
-import type { Input, OperationId } from './operations.ts'
+import { type Input, isAllowed, type OperationId } from './operations.ts'
 import { isProblem, notAllowed } from './problem.ts'
-import { useRefusal } from './session.tsx'
+import { useRefusal, useSession } from './session.tsx'
 import { signInAgain } from './sign-in.ts'
 
 /** Kept while the tab is open; asked again when the tab is looked at, never under the pointer. */
@@ -44,6 +44,16 @@ export const useRead = <Id extends OperationId>(
     placeholderData: keepPreviousData,
   })
   return refusal === undefined ? query : { ...query, error: notAllowed(refusal) }
+}
+
+/** The same for what nobody needs to know why they may not. */
+export const useReadIfAllowed = <Id extends OperationId>(
+  id: Id,
+  query: NonNullable<Input<Id>['query']> = {},
+  { when = true, ...options }: ReadOptions<Id> = {},
+) => {
+  const { scopes } = useSession()
+  return useRead(id, { query } as Input<Id>, { ...options, when: when && isAllowed(id, scopes) })
 }
 
 /**

@@ -935,9 +935,9 @@ export interface Calls {
   /** List requests to act as somebody, newest first: who was asked, by whom and why, and what came of it */
   listImpersonationRequests: {
     params: {  }
-    query: { "status"?: ("pending") | ("approved") | ("refused") | ("expired") | ("used"); "userId"?: string; "actorId"?: string; "creatorId"?: string; "page"?: number; "page_size"?: number }
+    query: { "status"?: ("pending") | ("approved") | ("refused") | ("expired") | ("used"); "userId"?: string; "actorId"?: string; "creatorId"?: string; "includeNames"?: string; "page"?: number; "page_size"?: number }
     body: undefined
-    answer: ($ImpersonationRequest)[]
+    answer: ({ "id": string; "status": ("pending") | ("approved") | ("refused") | ("expired") | ("used"); "userId": string; "actorId": (string) | (null); "creatorId": string; "clientId": (string) | (null); "resource": (string) | (null); "scopes": ((string)[]) | (null); "reason": (string) | (null); "ticket": (string) | (null); "number": string; "createdAt": number; "expiresAt": number; "decidedAt": (number) | (null); "readOnly": boolean; "maxTtl": (number) | (null); "names"?: Record<string, string> })[]
   }
   /** Get a request to act as somebody: whether they have agreed, and with which limits */
   getImpersonationRequest: {
@@ -949,9 +949,9 @@ export interface Calls {
   /** List impersonation sessions, newest first: who acted as whom, through which client, and why */
   listImpersonations: {
     params: {  }
-    query: { "userId"?: string; "actorId"?: string; "clientId"?: string; "creatorId"?: string; "ticket"?: string; "reason"?: string; "from"?: string; "to"?: string; "active"?: string; "page"?: number; "page_size"?: number }
+    query: { "userId"?: string; "actorId"?: string; "clientId"?: string; "creatorId"?: string; "ticket"?: string; "reason"?: string; "from"?: string; "to"?: string; "active"?: string; "includeNames"?: string; "page"?: number; "page_size"?: number }
     body: undefined
-    answer: ($ImpersonationSession)[]
+    answer: ({ "id": string; "subjectId": string; "actorId": (string) | (null); "actorVia": (("sign_in") | ("subject_token") | ("personal_access_token")) | (null); "actorSid": (string) | (null); "clientId": string; "creatorId": string; "resource": (string) | (null); "scopes": (string)[]; "context": Record<string, unknown>; "reason": (string) | (null); "ticket": (string) | (null); "access": ("read") | (null); "approvalId": (string) | (null); "startedAt": number; "expiresAt": number; "endedAt": (number) | (null); "endedBy": (string) | (null); "names"?: Record<string, string> })[]
   }
   /** Stream all impersonation sessions that match as lines of JSON, newest first */
   exportImpersonations: {
@@ -1183,6 +1183,13 @@ export interface Calls {
     query: {  }
     body: undefined
     answer: undefined
+  }
+  /** Answers the claims of the tokens that an application would get now, for a user or for itself. */
+  previewTokens: {
+    params: { "id": string }
+    query: { "userId"?: string; "organizationId"?: string; "resource"?: string }
+    body: undefined
+    answer: { "tokens": ({ "audience": string; "claims"?: Record<string, unknown>; "refused"?: { "error": string; "reason"?: string; "message": string } })[]; "more": boolean }
   }
   /** Lists the signing keys, newest first; never their private parts. */
   listSigningKeys: {

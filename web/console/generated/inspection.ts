@@ -29,9 +29,9 @@ export interface Inspection {
   }
   routes: {
     params: {  }
-    query: {  }
+    query: { "limit"?: string; "cursor"?: string; "route"?: string; "search"?: string }
     body: undefined
-    answer: { "routes": ({ "id": string; "hosts": (string)[]; "path": string; "methods": (string)[]; "upstream"?: string; "auth": ("required") | ("none"); "issuers": (string)[]; "audience": (string)[]; "scopes": (string)[]; "entrypoint": string; "impersonation": ("allow") | ("read-only") | ("deny") })[] }
+    answer: { "routes": ({ "id": string; "hosts": (string)[]; "path": string; "methods": (string)[]; "upstream"?: string; "auth": ("required") | ("none"); "issuers": (string)[]; "audience": (string)[]; "scopes": (string)[]; "entrypoint": string; "impersonation": ("allow") | ("read-only") | ("deny") })[]; "total": number; "cursor"?: string }
   }
   upstreams: {
     params: {  }

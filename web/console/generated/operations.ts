@@ -170,6 +170,7 @@ export const operations = {
   putClaimsScript: {"id":"putClaimsScript","method":"PUT","path":"/configs/jwt-customizer/:tokenType","scopes":["claims","all"],"secret":false,"paged":false,"canDryRun":false},
   updateClaimsScript: {"id":"updateClaimsScript","method":"PATCH","path":"/configs/jwt-customizer/:tokenType","scopes":["claims","all"],"secret":false,"paged":false,"canDryRun":false},
   deleteClaimsScript: {"id":"deleteClaimsScript","method":"DELETE","path":"/configs/jwt-customizer/:tokenType","scopes":["claims","all"],"secret":false,"paged":false,"canDryRun":false},
+  previewTokens: {"id":"previewTokens","method":"GET","path":"/applications/:id/token-previews","scopes":["rbac","all"],"secret":true,"paged":false,"canDryRun":false},
   listSigningKeys: {"id":"listSigningKeys","method":"GET","path":"/configs/oidc/private-keys","scopes":["keys","all"],"secret":true,"paged":false,"canDryRun":false},
   rotateSigningKeys: {"id":"rotateSigningKeys","method":"POST","path":"/configs/oidc/private-keys/rotate","scopes":["keys","all"],"secret":false,"paged":false,"canDryRun":false},
   deleteSigningKey: {"id":"deleteSigningKey","method":"DELETE","path":"/configs/oidc/private-keys/:keyId","scopes":["keys","all"],"secret":false,"paged":false,"canDryRun":false},

@@ -1,7 +1,14 @@
-import type { ComponentType, ReactNode } from 'react'
+import type { QueryClient } from '@tanstack/react-query'
 import type { Need, OperationId } from '../api/operations.ts'
+import type { Fetched } from '../components/fetched.ts'
 import type { PageProps } from '../components/page.tsx'
 import type { IconName } from '../design/icon.tsx'
+
+/** What the module of a page may have beside it. */
+export interface BesidePage {
+  /** Asks what the page will ask first, while it is not shown yet. */
+  ask?: (client: QueryClient, params: PageProps['params']) => void
+}
 
 /** A page of the console. Those with a group stand in the navigation; the others are reached from there. */
 export interface ConsolePage {
@@ -19,7 +26,7 @@ export interface ConsolePage {
   /** Other words under which people look for it. */
   words?: string
   /** `meanwhile`: what stands there until it is fetched. */
-  Page: ComponentType<PageProps & { meanwhile?: ReactNode }>
+  Page: Fetched<PageProps, BesidePage>
 }
 
 export const needOf = ({ operation, scopes }: Pick<ConsolePage, 'operation' | 'scopes'>): Need | undefined =>

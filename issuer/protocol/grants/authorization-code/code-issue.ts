@@ -7,6 +7,7 @@ import { endAuthorizations } from '../../../tokens/authorizations/end.ts'
 import { tokenDigest } from '../../../tokens/token-digest.ts'
 import type { Client } from '../../clients/client.ts'
 import type { Attempt } from '../authorization/audit.ts'
+import type { AuthorizationFacts } from '../authorization/authorization-facts-store.ts'
 import { type PreparedIssue, planTokens } from '../authorization/plan.ts'
 import { refreshKey } from '../authorization/refresh-key.ts'
 import { requireCounting } from '../authorization/require-counting.ts'
@@ -26,7 +27,7 @@ export interface PreparedCode extends PreparedIssue {
 /** Throws what is wrong with the authorization by now, or with the target that is asked for. */
 export const prepareCode = async (
   { database, claims }: { database: Pick<Database, 'query'>; claims: CustomClaims },
-  attempt: Attempt & { facts: CodeFacts },
+  attempt: Attempt & { facts: AuthorizationFacts },
   { digest, nonce }: { digest: Buffer; nonce: string | null },
 ): Promise<PreparedCode> => {
   const { request, facts } = attempt

@@ -69,9 +69,14 @@ const consoleRolesOf = (user: string) =>
 
 /**
  * The facts of `token`, a row with the column `authorization_id`; no row when it has none. `columns` are those of the
- * token. Permissions of the Management API come to people by the console alone, and by its roles.
+ * token. `authorizations`: another relation with the columns of that table. Permissions of the Management API come to
+ * people by the console alone, and by its roles.
  */
-export const authorizationFactsSql = (token: string, columns: string): string =>
+export const authorizationFactsSql = (
+  token: string,
+  columns: string,
+  { authorizations = 'authorizations' } = {},
+): string =>
   // One column, because the driver takes longer to read two dozen than to parse their JSON.
   `SELECT to_json(found) AS facts FROM (
    SELECT ${columns},
@@ -94,7 +99,7 @@ export const authorizationFactsSql = (token: string, columns: string): string =>
           ELSE ${oneHolds('SELECT role_id FROM user_roles WHERE user_id = u.id', 's.id')}
             OR (asked.organization_id IS NULL AND ${inOrganizations}) END) AS held
    FROM ${token}
-   JOIN authorizations a ON a.id = token.authorization_id
+   JOIN ${authorizations} a ON a.id = token.authorization_id
    JOIN users u ON u.id = a.user_id
    LEFT JOIN sessions b ON b.id = a.session_id
    LEFT JOIN resources r ON r.id = CASE WHEN asked.resource IS NOT NULL

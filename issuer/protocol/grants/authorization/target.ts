@@ -15,7 +15,7 @@ export interface Target {
 }
 
 /** The scope that lets a client ask for tokens of organizations. */
-const organizationsScope = 'urn:logto:scope:organizations'
+export const organizationsScope = 'urn:logto:scope:organizations'
 
 /** Granted with the authorization itself, whatever the consent lists. */
 const implied: ReadonlySet<string> = new Set(['openid', 'offline_access'])

@@ -50,6 +50,28 @@ const eventsOf = (id: string) =>
   )
 const endedTypes = async (id: string) => (await eventsOf(id)).map(({ type }) => type)
 
+test('a list has names where they are asked for, of people and applications, and not of who was deleted', async () => {
+  const [customer, leaver] = [await issuer.createUser({ name: 'Ada' }), await issuer.createUser({ name: 'Lee' })]
+  await issuer.grantUser(customer.id, orders, ['read:orders'])
+  const [named, left] = [
+    await impersonate(customer.id, { actor: agent }),
+    await impersonate(customer.id, { actor: leaver.id }),
+  ]
+  expect((await issuer.api('DELETE', `/users/${leaver.id}`)).status).toBe(204)
+  const { body, headers } = await issuer.api('GET', `/impersonations?userId=${customer.id}&includeNames=true`)
+  expect(headers.get('total-number')).toBe('2')
+  const names = { [customer.id]: 'Ada', [app.id]: 'An application' }
+  const one = await issuer.api('GET', `/impersonations/${named}`)
+  expect(body.find(({ id }: { id: string }) => id === named)).toEqual({
+    ...one.body,
+    names: { ...names, [agent]: 'Somebody' },
+  })
+  expect(body.find(({ id }: { id: string }) => id === left)).toMatchObject({ actorId: leaver.id, names })
+  expect(body.find(({ id }: { id: string }) => id === left).names).toEqual(names)
+  const plain = await issuer.api('GET', `/impersonations?userId=${customer.id}`)
+  expect(plain.body.map((row: object) => 'names' in row)).toEqual([false, false])
+})
+
 test('a session tells who acted as whom, when, why, with which ticket and through which client', async () => {
   const members = { context: { channel: 'phone' }, reason: 'cannot log in', ticket: 'T-1' }
   const id = await impersonate(alice, { actor: agent, ...members })

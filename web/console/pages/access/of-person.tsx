@@ -3,7 +3,6 @@ import { useState } from 'react'
 import { Link, useSearchParams } from 'wouter'
 import { askGateway } from '../../api/gateways.ts'
 import { useRead } from '../../api/queries.ts'
-import { useSession } from '../../api/session.tsx'
 import { Button } from '../../components/button.tsx'
 import { Fields } from '../../components/fields.tsx'
 import { CopyInspectionCurl } from '../../components/inspection-curl.tsx'
@@ -20,8 +19,11 @@ const consoleClientId = 'surrogate-console'
 /** A person and an application: what they may do at each route. The question is in the address. */
 export const OfPerson = ({ gateway }: { gateway: string }) => {
   const [search, setSearch] = useSearchParams()
-  const { baseUrl } = useSession()
-  const asked = { person: search.get('person') ?? '', application: search.get('application') ?? '' }
+  const asked = {
+    person: search.get('person') ?? '',
+    application: search.get('application') ?? '',
+    organization: search.get('organization') ?? '',
+  }
   const [typed, setTyped] = useState(asked)
   const { data: applications } = useRead('listApplications', { query: { page: 1, page_size: 100 } })
   const possible = (applications?.body ?? []).filter(({ id }) => id !== consoleClientId)
@@ -30,7 +32,8 @@ export const OfPerson = ({ gateway }: { gateway: string }) => {
   const { data, error } = useQuery({
     queryKey: ['access', gateway, asked],
     queryFn: async ({ signal }) => {
-      const who = await wouldBe({ baseUrl, person: asked.person, applicationId: asked.application }, signal)
+      const { person, application: applicationId, organization: organizationId } = asked
+      const who = await wouldBe({ person, applicationId, organizationId }, signal)
       return { who, access: await askGateway(gateway, 'access', { body: { tokens: who.tokens } }, signal) }
     },
     enabled: isAsked,
@@ -39,7 +42,7 @@ export const OfPerson = ({ gateway }: { gateway: string }) => {
     <>
       <Section
         title="Who asks"
-        lead="With the tokens that this issuer would give them now, by their roles. Without a person it is the application itself."
+        lead="With the tokens that this issuer would give them now, if they signed in with a password and the application asked for every permission. Custom claims are in them. Without a person it is the application itself."
       >
         <form
           className={style.ask}
@@ -49,6 +52,8 @@ export const OfPerson = ({ gateway }: { gateway: string }) => {
               const next = new URLSearchParams(before)
               next.set('person', typed.person.trim())
               next.set('application', application)
+              // Whoever it is may not belong to it.
+              next.delete('organization')
               return next
             })
           }}
@@ -92,13 +97,23 @@ const Answers = ({
   const only = search.get('show') ?? 'all'
   const rows = access.answers.filter(({ allow }) => only === 'all' || allow === (only === 'allowed'))
   const allowed = access.answers.filter(({ allow }) => allow).length
+  const organizations = { '': 'in none', ...Object.fromEntries(who.organizations.map(({ id, name }) => [id, name])) }
   return (
     <Section
       title={`What ${who.name} may do`}
       lead={`${allowed} of ${access.answers.length} combinations of route and method. Limits, bodies and header fields are not looked at.`}
       actions={<CopyInspectionCurl name="access" input={{ body: { tokens: who.tokens } }} />}
     >
-      <Show only={only} />
+      {who.organizations.length > 0 && (
+        <Choice label="In an organization" name="organization" options={organizations} />
+      )}
+      {who.refusals.map(({ message, audiences }) => (
+        <Notice key={message} kind="warn">
+          The issuer would give no token for {audiences.join(', ')}: {message}
+        </Notice>
+      ))}
+      {who.more && <Notice kind="warn">There are more API resources than tokens are previewed for.</Notice>}
+      <Choice label="Show" name="show" options={{ '': 'all', allowed: 'allowed', denied: 'denied' }} />
       {access.more && <Notice kind="warn">There are more routes than are asked at once.</Notice>}
       <Rows
         title="Routes and methods"
@@ -118,18 +133,29 @@ const Answers = ({
   )
 }
 
-const Show = ({ only }: { only: string }) => {
+/** One of a few, in the address; the first one is what there is without. */
+const Choice = ({
+  label,
+  name,
+  options,
+}: {
+  label: string
+  name: string
+  options: Readonly<Record<string, string>>
+}) => {
   const [search] = useSearchParams()
-  const linkTo = (show: string) => {
+  const current = search.get(name) ?? ''
+  const linkTo = (value: string) => {
     const query = new URLSearchParams(search)
-    query.set('show', show)
+    if (value === '') query.delete(name)
+    else query.set(name, value)
     return `/access?${query}`
   }
   return (
-    <nav className={style.show} aria-label="Show">
-      {['all', 'allowed', 'denied'].map((one) => (
-        <Link key={one} href={linkTo(one)} {...(one === only && { 'aria-current': 'true' })}>
-          {one}
+    <nav className={style.show} aria-label={label}>
+      {Object.entries(options).map(([value, text]) => (
+        <Link key={value} href={linkTo(value)} {...(value === current && { 'aria-current': 'true' })}>
+          {text}
         </Link>
       ))}
     </nav>

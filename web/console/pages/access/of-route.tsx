@@ -10,9 +10,14 @@ import style from './access.module.css'
 export const OfRoute = ({ gateway }: { gateway: string }) => {
   const { data, error } = useGateway(gateway, 'routes')
   const [search, setSearch] = useSearchParams()
+  const wanted = search.get('route') ?? undefined
+  // It may stand on another page of them.
+  const isElsewhere = wanted !== undefined && data?.cursor !== undefined && !data.routes.some(({ id }) => id === wanted)
+  const { data: elsewhere } = useGateway(gateway, 'routes', { query: { route: wanted } }, { when: isElsewhere })
   if (error) return <ProblemNotice error={error} />
   if (!data) return <Loading />
-  const route = data.routes.find(({ id }) => id === search.get('route')) ?? data.routes[0]
+  const routes = isElsewhere ? [...(elsewhere?.routes ?? []), ...data.routes] : data.routes
+  const route = routes.find(({ id }) => id === wanted) ?? routes[0]
   if (!route) return <Notice>The gateway has no routes.</Notice>
   const { auth, scopes, audience, issuers, methods, path, impersonation, entrypoint } = route
   return (
@@ -24,7 +29,7 @@ export const OfRoute = ({ gateway }: { gateway: string }) => {
         <Select
           label="Route"
           value={route.id}
-          options={Object.fromEntries(data.routes.map(({ id }) => [id, id]))}
+          options={Object.fromEntries(routes.map(({ id }) => [id, id]))}
           onChange={(id) =>
             setSearch((before) => {
               const next = new URLSearchParams(before)

@@ -2,7 +2,7 @@ import type { ReactNode } from 'react'
 import { Link } from 'wouter'
 import { useRead } from '../../api/queries.ts'
 import { CopyableText, EntityId } from '../../components/copy.tsx'
-import { ProblemNotice } from '../../components/notice.tsx'
+import { Notice, ProblemNotice } from '../../components/notice.tsx'
 import { Badge, Facts, Loading, Page, Section } from '../../components/page.tsx'
 import { Rows } from '../../components/rows.tsx'
 import { FullTime } from '../../components/time.tsx'
@@ -15,7 +15,8 @@ const AuditRow = ({ params: { id = '' } }: { params: { id?: string } }) => {
   if (!data) return <Loading />
   const row = data.body
   const entry = entryOf(row)
-  const { person, applicationId, about, subject, sessionId, ip, userAgent, method, path, fields, events } = entry
+  const { person, applicationId, about, subject, sessionId, ip, userAgent, because, fields, events } = entry
+  const { gateway, files } = entry
   return (
     <Page
       title={entry.what}
@@ -40,13 +41,39 @@ const AuditRow = ({ params: { id = '' } }: { params: { id?: string } }) => {
           }}
         />
       </Section>
-      {path && (
+      {because && <Notice kind="warn">{because}</Notice>}
+      {entry.call && (
         <Section title="The call">
-          <CopyableText label="request" text={`${method} /api${path}`} />
+          <CopyableText label="request" text={entry.call} />
           <Facts
             facts={{
+              Gateway: gateway && <Link href={`/policies?gateway=${gateway}`}>{gateway}</Link>,
               Fields: fields.length > 0 ? fields.map((field) => <Badge key={field}>{field}</Badge>) : undefined,
             }}
+          />
+        </Section>
+      )}
+      {files.length > 0 && (
+        <Section
+          title={entry.isRefused ? 'Rules that were to be saved' : 'Rules that were saved'}
+          lead="The SHA-256 of each file before and after: the texts are not kept here."
+        >
+          <Rows
+            title="Files"
+            empty=""
+            rows={files.map(({ file, before, after }) => ({
+              key: file,
+              title: gateway ? (
+                <Link href={`/policies?gateway=${gateway}&file=${encodeURIComponent(file)}`}>{file}</Link>
+              ) : (
+                file
+              ),
+              facts: (
+                <>
+                  <Digest value={before} otherwise="There was none" /> → <Digest value={after} otherwise="taken away" />
+                </>
+              ),
+            }))}
           />
         </Section>
       )}
@@ -81,6 +108,10 @@ const AuditRow = ({ params: { id = '' } }: { params: { id?: string } }) => {
     </Page>
   )
 }
+
+/** Its beginning is enough to compare; the row as it is kept has all of it. */
+const Digest = ({ value, otherwise }: { value: string | null; otherwise: string }) =>
+  value === null ? otherwise : <code title={value}>{value.slice(0, 12)}</code>
 
 const Known = ({ path, id }: { path: string; id: string }): ReactNode => (
   <Link href={path}>

@@ -8,6 +8,7 @@ import { entryOf } from './entry.ts'
 const keys = [
   ...['ExchangeTokenBy.AuthorizationCode', 'ExchangeTokenBy.RefreshToken', 'ExchangeTokenBy.ClientCredentials'],
   ...['ExchangeTokenBy.TokenExchange', 'RevokeToken', 'Session.End', 'Interaction.Create', 'Interaction.End'],
+  'Console.savePolicies',
   ...Object.values(operations)
     .filter(({ method }) => method !== 'GET')
     .map(({ id }) => `Management.${id}`),

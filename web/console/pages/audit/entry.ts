@@ -16,6 +16,9 @@ interface Payload {
   fields?: readonly string[]
   events?: readonly { type: string; entity: { kind: string; id: string } }[]
   error?: unknown
+  /** Of a change of its rules: where, and of each file the SHA-256 before and after; `null`: there is none. */
+  gateway?: string
+  files?: readonly { file: string; before: string | null; after: string | null }[]
 }
 
 /** A row of the audit trail in words. */
@@ -26,12 +29,25 @@ export const entryOf = ({ key, payload }: Row) => {
     ...about,
     what: area === 'Management' || area === 'Account' ? inWords(rest.join(' ')) : inWords(key.replaceAll('.', ' ')),
     isRefused: about.result === 'Error',
+    because: reasonOf(about.error),
+    /** What was called; most are operations of the Management API. */
+    call: about.path && `${about.method} ${about.path.startsWith('/console/') ? '' : '/api'}${about.path}`,
     by: about.person?.userId ?? about.subject ?? about.userId ?? about.applicationId ?? 'the issuer',
     /** Whom it is about, where that is somebody else. */
     about: about.userId === about.person?.userId ? undefined : about.userId,
     fields: about.fields ?? [],
     events: about.events ?? [],
+    files: about.files ?? [],
   }
+}
+
+/** Why it was refused, or did not come about. */
+const reasonOf = (error: unknown): string | undefined => {
+  if (typeof error === 'string') return error
+  const { code, message } = Object(error) as { code?: string; message?: string }
+  const told = message && code ? `${message} (${code})` : (message ?? code)
+  if (code !== 'console.gateway_unavailable') return told
+  return `${told} It may have been done all the same.`
 }
 
 /** `updateUserProfile` → `Update user profile`. */

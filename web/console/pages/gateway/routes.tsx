@@ -9,25 +9,25 @@ import { Rows } from '../../components/rows.tsx'
 import { Match } from './match.tsx'
 
 /** How many are listed at once. */
-const shown = 50
+const shown = '50'
 
 /** In the order in which a request tries them. */
 export const Routes = ({ gateway }: { gateway: string }) => {
-  const { data, error } = useGateway(gateway, 'routes')
   const [search, setSearch] = useSearchParams()
+  const id = search.get('route') ?? undefined
+  const asked = id
+    ? { route: id }
+    : { search: search.get('search') ?? undefined, cursor: search.get('cursor') ?? undefined }
+  const { data, error } = useGateway(gateway, 'routes', { query: { limit: shown, ...asked } })
   if (error) return <ProblemNotice error={error} />
   if (!data) return <Loading />
-  const id = search.get('route')
-  const text = (search.get('search') ?? '').toLowerCase()
-  const all = data.routes.filter((route) =>
-    id ? route.id === id : `${route.id} ${route.methods} ${route.path} ${route.hosts}`.toLowerCase().includes(text),
-  )
-  const first = Number(search.get('from')) || 0
-  const move = (from: number) =>
+  const { routes, total, cursor: next } = data
+  const move = (cursor: string | undefined) =>
     setSearch((before) => {
-      const next = new URLSearchParams(before)
-      next.set('from', String(from))
-      return next
+      const after = new URLSearchParams(before)
+      if (cursor === undefined) after.delete('cursor')
+      else after.set('cursor', cursor)
+      return after
     })
   return (
     <>
@@ -51,22 +51,22 @@ export const Routes = ({ gateway }: { gateway: string }) => {
         <Rows
           title="Routes"
           empty="There is no such route."
-          rows={all.slice(first, first + shown).map((route) => ({
+          rows={routes.map((route) => ({
             key: route.id,
             title: id ? route.id : <Link href={`/gateway?gateway=${gateway}&route=${route.id}`}>{route.id}</Link>,
-            facts: <RouteFacts route={route} isWhole={id !== null} />,
+            facts: <RouteFacts route={route} isWhole={id !== undefined} />,
             actions: <Link href={`/live?route=${route.id}`}>Its requests</Link>,
           }))}
         />
-        {(first > 0 || first + shown < all.length) && (
+        {(asked.cursor || next) && (
           <p>
-            <Button isDisabled={first === 0} onPress={() => move(Math.max(0, first - shown))}>
-              Before
+            <Button isDisabled={!asked.cursor} onPress={() => move(undefined)}>
+              From the beginning
             </Button>{' '}
-            {first + 1} to {Math.min(first + shown, all.length)} of {all.length.toLocaleString('en')}{' '}
-            <Button isDisabled={first + shown >= all.length} onPress={() => move(first + shown)}>
-              After
-            </Button>
+            <Button isDisabled={!next} onPress={() => move(next)}>
+              Further routes
+            </Button>{' '}
+            {routes.length} of {total.toLocaleString('en')}
           </p>
         )}
       </Section>

@@ -1,10 +1,10 @@
 import { Link } from 'wouter'
-import { isAllowed, type OperationId } from '../../api/operations.ts'
-import { useRead } from '../../api/queries.ts'
+import { useReadIfAllowed } from '../../api/queries.ts'
 import { nameOfPerson, useSession } from '../../api/session.tsx'
 import { Notice } from '../../components/notice.tsx'
 import { Page, Section } from '../../components/page.tsx'
 import { Icon } from '../../design/icon.tsx'
+import { Acting } from './acting.tsx'
 import { Denials } from './denials.tsx'
 import style from './home.module.css'
 
@@ -16,6 +16,7 @@ const Home = () => {
   return (
     <Page title={`Hello, ${nameOfPerson(user)}`}>
       <Attention />
+      <Acting />
       {open.length > 0 && (
         <Section
           title={`Getting started: ${steps.length - open.length} of ${steps.length}`}
@@ -136,10 +137,5 @@ const useSteps = () => {
     },
   ]
 }
-
-const useReadIfAllowed = <Id extends OperationId>(
-  id: Id,
-  query?: Record<string, string | number | boolean | readonly string[]>,
-) => useRead(id, query ? { query } : {}, { when: isAllowed(id, useSession().scopes) })
 
 export default Home

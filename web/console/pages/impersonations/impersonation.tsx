@@ -5,6 +5,7 @@ import { Facts, Loading, Page, type PageProps, Section } from '../../components/
 import { FullTime } from '../../components/time.tsx'
 import { EndSession } from './end-session.tsx'
 import { ExportLink } from './export-link.tsx'
+import { nameIn } from './named.tsx'
 import { useRequests } from './requests-of-session.ts'
 import { isGoingOn, type Session, StateOfSession } from './state.tsx'
 import { TimeLeft } from './time-left.tsx'
@@ -49,11 +50,6 @@ const ImpersonationPage = ({ params: { id = '' } }: PageProps) => {
     </Page>
   )
 }
-
-export const nameIn =
-  (names: TimeLine['names']) =>
-  (id: string): string =>
-    names[id] ?? id
 
 const factsOf = (session: Session, { entries }: TimeLine, nameOf: (id: string) => string) => {
   const named = (id: string) => (

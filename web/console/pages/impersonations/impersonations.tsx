@@ -6,6 +6,7 @@ import { EntityTable } from '../../components/entity-table.tsx'
 import { Notice } from '../../components/notice.tsx'
 import { Page, Tabs } from '../../components/page.tsx'
 import { RelativeTime } from '../../components/time.tsx'
+import { Named } from './named.tsx'
 import { StateOfSession } from './state.tsx'
 
 export const actForUser: Creation<'createSubjectToken'> = {
@@ -32,6 +33,7 @@ const Impersonations = () => (
     <EntityTable
       title="Sessions"
       operation="listImpersonations"
+      query={{ includeNames: true }}
       link={({ id }) => `/impersonations/${id}`}
       filters={[
         { kind: 'choice', name: 'active', label: 'State', options: { true: 'Going on', false: 'Over' } },
@@ -47,8 +49,12 @@ const Impersonations = () => (
         { title: 'Why', cell: ({ reason, ticket }) => reason ?? ticket ?? 'No reason given' },
         { title: 'State', cell: (session) => <StateOfSession session={session} /> },
         { title: 'Ticket', cell: ({ ticket }) => ticket ?? '–', isMinor: true },
-        { title: 'Who', cell: ({ actorId, clientId }) => <code>{actorId ?? clientId}</code>, isMinor: true },
-        { title: 'As whom', cell: ({ subjectId }) => <code>{subjectId}</code> },
+        {
+          title: 'Who',
+          cell: ({ actorId, clientId, names }) => <Named id={actorId ?? clientId} names={names} />,
+          isMinor: true,
+        },
+        { title: 'As whom', cell: ({ subjectId, names }) => <Named id={subjectId} names={names} /> },
         { title: 'Began', cell: ({ startedAt }) => <RelativeTime at={startedAt} />, isMinor: true },
       ]}
       empty={

@@ -4,6 +4,7 @@ import { EntityTable } from '../../components/entity-table.tsx'
 import { Page, Tabs } from '../../components/page.tsx'
 import { RelativeTime } from '../../components/time.tsx'
 import { actForUser, tabs } from './impersonations.tsx'
+import { Named } from './named.tsx'
 import { requestStates, StateOfRequest } from './state.tsx'
 
 /** What customers were asked, and what they said. */
@@ -17,6 +18,7 @@ const Requests = () => (
     <EntityTable
       title="Requests"
       operation="listImpersonationRequests"
+      query={{ includeNames: true }}
       link={({ id }) => `/impersonations/requests/${id}`}
       filters={[
         { kind: 'choice', name: 'status', label: 'State', options: requestStates },
@@ -28,7 +30,12 @@ const Requests = () => (
         { title: 'Why', cell: ({ reason, ticket }) => reason ?? ticket ?? 'No reason given' },
         { title: 'State', cell: ({ status }) => <StateOfRequest status={status} /> },
         { title: 'Number', cell: ({ number }) => number },
-        { title: 'Asked', cell: ({ userId }) => <code>{userId}</code>, isMinor: true },
+        { title: 'Asked', cell: ({ userId, names }) => <Named id={userId} names={names} /> },
+        {
+          title: 'Who is to act',
+          cell: ({ actorId, creatorId, names }) => <Named id={actorId ?? creatorId} names={names} />,
+          isMinor: true,
+        },
         { title: 'When', cell: ({ createdAt }) => <RelativeTime at={createdAt} />, isMinor: true },
       ]}
       empty={

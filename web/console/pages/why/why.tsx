@@ -1,5 +1,6 @@
+import type { QueryClient } from '@tanstack/react-query'
 import { Link } from 'wouter'
-import { useDecision, useWhy } from '../../api/gateways.ts'
+import { decisionQuery, useDecision, useWhy, whyQuery } from '../../api/gateways.ts'
 import { isProblem } from '../../api/problem.ts'
 import { CopyableText, CopyButton, EntityId } from '../../components/copy.tsx'
 import { CopyInspectionCurl } from '../../components/inspection-curl.tsx'
@@ -17,9 +18,16 @@ import { Stages } from './stages.tsx'
 import { TokenFacts } from './token-facts.tsx'
 import style from './why.module.css'
 
+export const ask = (client: QueryClient, { request = '' }: PageProps['params']): void => {
+  void client.prefetchQuery(whyQuery(request))
+  void client.prefetchQuery(decisionQuery(request))
+}
+
 /** From the id that a caller saw to why the request ended so: the rule, the line, what would have allowed it. */
 const WhyPage = ({ params: { request = '' } }: PageProps) => {
   const { data: why, error } = useWhy(request)
+  // Shown below; asked for at once, since why takes the gateway a moment.
+  useDecision(request)
   if (isProblem(error) && error.status === 404) return <NotFound request={request} problem={error} />
   if (error) return <ProblemNotice error={error} />
   if (!why) return <Loading />
