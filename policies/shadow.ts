@@ -43,6 +43,8 @@ export interface SignInShadowQuestion {
 type ShadowOptions = Pick<PolicySource, 'path' | 'opaBin' | 'remote' | 'verification' | 'input'> & {
   /** Share of the decisions that are compared, 0 to 1. Default 1. */
   sample?: number | undefined
+  /** Of a comparison, in ms; see `IsolationOptions`. Default 100. */
+  deadline?: number | undefined
   logger: Logger
   metrics: Metrics
   /** Called with what is logged of a difference, for each of them. */
@@ -53,7 +55,7 @@ type ShadowOptions = Pick<PolicySource, 'path' | 'opaBin' | 'remote' | 'verifica
 
 /** Comparisons waiting for the next turn of the event loop; more are skipped. */
 const mostWaiting = 1_000
-const isolation = { workers: 1, deadline: 100, queue: mostWaiting, batch: 16, nice: 19 }
+const isolation = { workers: 1, queue: mostWaiting, batch: 16, nice: 19 }
 /** Bytes of the bodies in them: each is held as a value, then as a text. */
 const mostBodyBytes = 4_194_304
 /** Lines of differences a second; the rest is only counted. */
@@ -80,10 +82,11 @@ interface Comparison<Question> {
 }
 
 const follow = async <Question>(
-  { sample = 1, logger, metrics, onDifference, watch = watchPolicies, ...source }: ShadowOptions,
+  { sample = 1, deadline = 100, logger, metrics, onDifference, watch = watchPolicies, ...source }: ShadowOptions,
   { count, judge, message, name, sizeOf = () => 0 }: Comparison<Question> & { name: string },
 ): Promise<ShadowOf<Question>> => {
-  const policies = await watch({ ...source, logger, metrics, name, isolation, startWith: empty })
+  const threads = { ...isolation, deadline }
+  const policies = await watch({ ...source, logger, metrics, name, isolation: threads, startWith: empty })
 
   let second = 0
   let lines = 0

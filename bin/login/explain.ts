@@ -28,7 +28,10 @@ import { type Answer, answerAsJson, answerLines } from './explanation.ts'
  * they decide, by which rule and line, and the step that the issuer would show. Nobody signs in, nothing is written. 0
  * the rules decided, 1 they gave no decision, or there is no such person or application.
  */
-export const explainCommand = async (args: readonly string[]): Promise<number> => {
+export const explainCommand = async (
+  args: readonly string[],
+  { env = process.env, say = print }: { env?: NodeJS.ProcessEnv; say?: (line: string) => void } = {},
+): Promise<number> => {
   const { values } = parseOptions(args, {
     user: { type: 'string' },
     client: { type: 'string' },
@@ -44,7 +47,7 @@ export const explainCommand = async (args: readonly string[]): Promise<number> =
     rules: { type: 'boolean', default: false },
     json: { type: 'boolean', default: false },
   })
-  const own = loadConfig(settings.login, process.env)
+  const own = loadConfig(settings.login, env)
   const user = needed(values.user, '--user')
   const clientId = needed(values.client, '--client')
   const logger = createLogger({ name: 'login', level: values.json ? 'error' : own.LOG_LEVEL })
@@ -111,7 +114,7 @@ export const explainCommand = async (args: readonly string[]): Promise<number> =
   }
 }
 
-const say = (line: string) => void process.stdout.write(`${line}\n`)
+const print = (line: string) => void process.stdout.write(`${line}\n`)
 
 const usage = 'See surrogate login --help and docs/sign-in-rules.md.'
 

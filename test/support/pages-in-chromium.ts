@@ -47,12 +47,16 @@ export const startPagesInChromium = async (
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** What is wrong with a page by WCAG 2.2 A and AA and good practice, as axe-core sees it: rule and place. */
-export const accessibilityProblems = async (page: Page): Promise<string[]> => {
+/**
+ * What is wrong with a page by WCAG 2.2 A and AA and good practice, as axe-core sees it: rule and place. `rules`: by
+ * these alone.
+ */
+export const accessibilityProblems = async (page: Page, rules?: readonly string[]): Promise<string[]> => {
   // From here, because no page runs a script of others.
-  await page.evaluate(axe)
+  if (!(await page.evaluate('"axe" in globalThis'))) await page.evaluate(axe)
+  const options = { resultTypes: ['violations'], ...(rules && { runOnly: rules }) }
   const violations = await page.evaluate<{ id: string; nodes: { html: string }[] }[]>(
-    'axe.run(document).then(({ violations }) => violations)',
+    `axe.run(document, ${JSON.stringify(options)}).then(({ violations }) => violations)`,
   )
   return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`))
 }

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { explainCommand } from '../../../bin/login/explain.ts'
 import { shippedPolicies } from '../../../policies/decide.ts'
 import { signInInputSchema } from '../../../policies/sign-in.ts'
 import { ruleFolder } from '../../policies/rule-folder.ts'
@@ -12,7 +13,7 @@ import { databaseUrl } from '../../support/surrogate-process.ts'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 
-/** `surrogate login explain` as an operator calls it, on the database of an issuer. */
+/** `surrogate login explain` on the database of an issuer: as an operator calls it, and mostly without its process. */
 describe('surrogate login explain', { timeout: 60_000 }, () => {
   let database: TestDatabase
   let issuer: TestIssuer
@@ -35,12 +36,19 @@ describe('surrogate login explain', { timeout: 60_000 }, () => {
   })
   afterAll(() => issuer?.close())
 
-  const run = (args: string[], env: Record<string, string> = {}) =>
-    runProcess(process.execPath, ['bin/surrogate.ts', 'login', 'explain', ...args], {
-      cwd: root,
-      env: { DATABASE_URL: databaseUrl(database.connection), ...env },
-    })
-  const explain = (...args: string[]) => run(['--user', 'ada', '--client', client, ...args])
+  const environment = () => ({ DATABASE_URL: databaseUrl(database.connection) })
+  const called = (...args: string[]) => {
+    const command = ['bin/surrogate.ts', 'login', 'explain', ...args]
+    return runProcess(process.execPath, command, { cwd: root, env: environment() })
+  }
+  const run = async (args: string[], env: Record<string, string> = {}) => {
+    const lines: string[] = []
+    const say = (line: string) => void lines.push(`${line}\n`)
+    const code = await explainCommand(args, { env: { ...environment(), LOG_LEVEL: 'silent', ...env }, say })
+    return { code, output: lines.join('') }
+  }
+  const about = () => ['--user', 'ada', '--client', client]
+  const explain = (...args: string[]) => run([...about(), ...args])
 
   const setting = async (patch: object) => {
     expect((await issuer.api('PATCH', '/sign-in-exp', patch)).status).toBe(200)
@@ -53,7 +61,7 @@ describe('surrogate login explain', { timeout: 60_000 }, () => {
     })
 
   test('the shipped rules let somebody with a password in, by no rule', async () => {
-    const { code, output } = await explain('--amr', 'pwd')
+    const { code, output } = await called(...about(), '--amr', 'pwd')
     expect(output.trimEnd().split('\n')).toEqual([
       `person    ${ada} (ada), roles: admin`,
       `client    ${client} (Shop), SPA`,
@@ -88,7 +96,7 @@ describe('surrogate login explain', { timeout: 60_000 }, () => {
     expect((await explain('--amr', 'pwd', '--stage', 'mfa')).output).toContain('next      mfa (required): totp\n')
     await issuer.sql('DELETE FROM totp_secrets')
     await setting({ mfa: { factors: [], policy: 'NoPrompt' } })
-    expect((await explain('--factor', 'tooth')).output).toContain('There is no factor "tooth".')
+    expect((await called(...about(), '--factor', 'tooth')).output).toContain('There is no factor "tooth".')
   })
 
   test('rules of the operator decide, with the roles and the time that are asked about', async () => {
@@ -191,7 +199,7 @@ describe('surrogate login explain', { timeout: 60_000 }, () => {
   })
 
   test('who is unknown, what is misspelt, and rules that decide nothing are told, not decided', async () => {
-    expect(await run(['--user', 'nobody', '--client', client])).toEqual({
+    expect(await called('--user', 'nobody', '--client', client)).toEqual({
       code: 1,
       output: 'There is nobody whom "nobody" names.\n',
     })
@@ -199,14 +207,14 @@ describe('surrogate login explain', { timeout: 60_000 }, () => {
       code: 1,
       output: 'There is no application none.\n',
     })
-    expect(await explain('--stage', 'later')).toMatchObject({
+    expect(await called(...about(), '--stage', 'later')).toMatchObject({
       code: 2,
       output: expect.stringContaining('prove, mfa, finish'),
     })
     const path = await ruleFolder({
       'own.rego': 'package surrogate.signin\n\n# METADATA\n# entrypoint: true\ndecision := {"allow": "yes"}\n',
     })
-    const undecided = await explain('--path', path)
+    const undecided = await called(...about(), '--path', path)
     expect(undecided.output).toContain('The rules give no decision: whoever signs in gets 503.')
     expect(undecided.code).toBe(1)
   })
