@@ -81,6 +81,12 @@ const lists: List[] = [
     total: 1,
     atMostP95Ms: search,
   },
+  {
+    name: 'search: a part of an address',
+    paths: some((n) => `/users?search=${text(`%user.${n}@example.test%`)}`),
+    total: 1,
+    atMostP95Ms: search,
+  },
   { name: 'search: three digits anywhere', paths: [`/users?search=${text('%123%')}`], atMostP95Ms: search },
   { name: 'search: two letters anywhere', paths: [`/users?search=${text('%ab%')}`], atMostP95Ms: search },
   { name: 'search: finds nobody', paths: [`/users?search=${text('%zzqq%')}`], total: 0, atMostP95Ms: search },

@@ -130,6 +130,27 @@ describe.skipIf(!chromium)('in Chromium', () => {
     await visit.end()
   })
 
+  test('a page about one gateway shows the first that answers, and another one when it is chosen', async () => {
+    const visit = await world.app.signIn('/gateway/upstreams')
+    const { page } = visit
+    for (const [path, query, kept] of [
+      ['/gateway/upstreams', '', {}],
+      ['/policies', '?tab=shadow&file=refunds.rego', { tab: 'shadow' }],
+      ['/access', '?tab=route&route=read', { tab: 'route', route: 'read' }],
+    ] as const) {
+      await visit.goTo(path + query)
+      const choice = page.getByRole('combobox', { name: 'Gateway' })
+      await expect.poll(() => choice.inputValue()).toBe('edge-1')
+      await choice.selectOption('edge-2')
+      await page.waitForURL(/gateway=edge-2/)
+      expect(Object.fromEntries(new URL(page.url()).searchParams)).toEqual({ ...kept, gateway: 'edge-2' })
+      const parts = page.getByRole('navigation', { name: 'Parts' }).getByRole('link')
+      for (const part of await parts.all()) expect(await part.getAttribute('href')).toContain('gateway=edge-2')
+      await visit.expectUsable()
+    }
+    await visit.end()
+  })
+
   test('whoever may not read sees why, and gets nothing', async () => {
     const visit = await world.app.signIn('/live', { roles: ['integrator'] })
     const { page } = visit

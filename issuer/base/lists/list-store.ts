@@ -1,5 +1,4 @@
 import type { Knex } from 'knex'
-import type { Beside } from './beside.ts'
 import type { Search, SearchCondition } from './search.ts'
 
 /** Adds the conditions of a search; `columns` says where each field of the record stands. */
@@ -74,8 +73,8 @@ export const textMatches = (query: Knex.QueryBuilder, search: Search, { table, k
     )
 
 /**
- * Of an address only the part before the domain is looked for in the index of trigrams: those of a domain are in so many
- * rows that going through them all takes five times as long.
+ * Of an address only what stands before the domain is looked for in the index of trigrams: those of a domain are in so
+ * many rows that going through them takes five times as long.
  */
 const localPart = /^[^@]*[\p{L}\p{N}]{3}[^@]*@(?=.*[\p{L}\p{N}])/u
 
@@ -119,6 +118,12 @@ export interface Page {
   pageSize: number
   limit: number
   offset: number
+}
+
+/** Where a page of a long list begins, instead of counting all rows before it: next to a row that the caller has. */
+export interface Beside {
+  id: string
+  side: 'after' | 'before'
 }
 
 export interface Total {

@@ -1,6 +1,5 @@
 import type { Knex } from 'knex'
-import type { Beside } from '../../base/lists/beside.ts'
-import type { Page } from '../../base/lists/list-store.ts'
+import type { Beside, Page } from '../../base/lists/list-store.ts'
 import {
   countCap,
   countOf,
