@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { explainedRule, nearMiss, remedy, stages } from './explanation.ts'
 import { decisionSummary } from './policy-answers.ts'
 
-/** What the endpoints about decisions answer: records, why one ended so, what rules say of an input, shadow policies. */
+/** What the endpoints about decisions answer: records, why one ended so, what rules say of an input. */
 
 export const verdicts = ['allowed', 'denied', 'failed'] as const
 export type Verdict = (typeof verdicts)[number]

@@ -97,7 +97,10 @@ const Answers = ({
   const only = search.get('show') ?? 'all'
   const rows = access.answers.filter(({ allow }) => only === 'all' || allow === (only === 'allowed'))
   const allowed = access.answers.filter(({ allow }) => allow).length
-  const organizations = { '': 'in none', ...Object.fromEntries(who.organizations.map(({ id, name }) => [id, name])) }
+  const organizations = {
+    '': 'in no organization',
+    ...Object.fromEntries(who.organizations.map(({ id, name }) => [id, name])),
+  }
   return (
     <Section
       title={`What ${who.name} may do`}

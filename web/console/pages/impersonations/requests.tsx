@@ -29,7 +29,7 @@ const Requests = () => (
       columns={[
         { title: 'Why', cell: ({ reason, ticket }) => reason ?? ticket ?? 'No reason given' },
         { title: 'State', cell: ({ status }) => <StateOfRequest status={status} /> },
-        { title: 'Number', cell: ({ number }) => number },
+        { title: 'Number', cell: ({ number }) => number, isMinor: true },
         { title: 'Asked', cell: ({ userId, names }) => <Named id={userId} names={names} /> },
         {
           title: 'Who is to act',

@@ -13,7 +13,7 @@ export const StateOfSession = ({ session }: { session: Session }) => {
 }
 
 export const requestStates = {
-  pending: 'waits for an answer',
+  pending: 'waiting',
   approved: 'approved',
   refused: 'refused',
   expired: 'expired',
