@@ -23,7 +23,8 @@ beforeAll(async () => {
     return rows
   }
   await until(async () => expect(await heldBack()).toEqual([]))
-})
+  // A quarter of a minute of PostgreSQL's own, several times that beside others.
+}, 180_000)
 afterAll(() => api.close())
 
 // As wide as real rows are: of a narrow table PostgreSQL rightly reads all to count it.
