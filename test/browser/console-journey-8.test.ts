@@ -133,7 +133,7 @@ describe.skipIf(!chromium)('in Chromium', { timeout: 120_000 }, () => {
       await journey(place, 'edge-1')
       const visit = await enter(place, '/live', 'auditor')
       const { page } = visit
-      await page.getByText('GET /orders/300').waitFor()
+      await page.getByText('GET /orders/300').first().waitFor()
       const { child } = place.gateways['edge-2']!
       child.signalGroup('SIGKILL')
       await child.exited
