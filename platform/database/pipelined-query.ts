@@ -37,6 +37,7 @@ export const createPipelinedQuery = ({
   onBroken(error: Error): void
 }): PipelinedQuery => {
   const lines = Array.from({ length: connections }, (): Line => ({ client: undefined, inFlight: 0 }))
+  let isClosed = false
 
   const open = (line: Line): Promise<pg.Client> => {
     const client = new pg.Client({
@@ -66,6 +67,8 @@ export const createPipelinedQuery = ({
   }
 
   const send = async <Row extends object>(statement: Statement, values: readonly unknown[]) => {
+    // A connection that was opened now would stay.
+    if (isClosed) throw new Error('The database is closed.')
     const line = idlest()
     line.inFlight++
     try {
@@ -104,6 +107,7 @@ export const createPipelinedQuery = ({
   return {
     query,
     async close() {
+      isClosed = true
       await Promise.all(
         lines.map(async ({ client }) => {
           await (await client?.catch(() => undefined))?.end()

@@ -286,3 +286,13 @@ test('PostgreSQL compiles no statement, whatever its configuration says', async 
   await expect(database.transaction((query) => query(shown, []))).resolves.toEqual([{ jit: 'off' }])
   expect((await database.knex.raw('SHOW jit')).rows).toEqual([{ jit: 'off' }])
 })
+
+test('what is asked after the end is refused, and opens no connection that would stay', async () => {
+  const { connection, close } = await createTestDatabase()
+  const database = createDatabase({ connection, logger: silentLogger })
+  await database.query(echo, [1])
+  await database.close()
+  await expect(database.query(echo, [2])).rejects.toThrow('closed')
+  // Throws when a connection is left.
+  await close()
+})
