@@ -56,16 +56,18 @@ const ask = (browser: Browser) =>
 /** What was asked of PostgreSQL from then on, without what the issuer does by itself. */
 const askedSince = (start: number): string[] => {
   const asked: string[] = []
-  const transactions = new Map<number, string[]>()
-  proxy.roundTrips.slice(start).forEach((name, index) => {
-    const connection = connections[start + index]!
+  const transactions = new Map<number, { begun: number; names: string[] }>()
+  proxy.roundTrips.forEach((name, index) => {
+    const connection = connections[index]!
+    if (name === 'BEGIN') transactions.set(connection, { begun: index, names: [] })
     const transaction = transactions.get(connection)
-    if (name === 'BEGIN') transactions.set(connection, [name])
-    else if (transaction === undefined) asked.push(name)
-    else transaction.push(name)
-    if (name !== 'COMMIT' || transaction === undefined) return
+    if (transaction) transaction.names.push(name)
+    else if (index >= start) asked.push(name)
+    if (name !== 'COMMIT' || !transaction) return
     transactions.delete(connection)
-    if (!transaction.some((statement) => statement.startsWith('logouts-'))) asked.push(...transaction)
+    // One that was begun before belongs to something else.
+    const isOwn = transaction.names.some((statement) => statement.startsWith('logouts-'))
+    if (transaction.begun >= start && !isOwn) asked.push(...transaction.names)
   })
   return asked.filter((name) => !/^(logs-insert|settings-revision|logouts-)/.test(name))
 }
