@@ -62,11 +62,12 @@ const askedSince = (start: number): string[] => {
     if (name === 'BEGIN') transactions.set(connection, { begun: index, names: [] })
     const transaction = transactions.get(connection)
     if (transaction) transaction.names.push(name)
-    else if (index >= start) asked.push(name)
+    else if (index >= start && name !== 'COMMIT') asked.push(name)
     if (name !== 'COMMIT' || !transaction) return
     transactions.delete(connection)
     // One that was begun before belongs to something else.
-    const isOwn = transaction.names.some((statement) => statement.startsWith('logouts-'))
+    const [, ...statements] = transaction.names.slice(0, -1)
+    const isOwn = statements.every((statement) => /^(logouts|replay|feed)-/.test(statement))
     if (transaction.begun >= start && !isOwn) asked.push(...transaction.names)
   })
   return asked.filter((name) => !/^(logs-insert|settings-revision|logouts-)/.test(name))
