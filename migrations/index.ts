@@ -43,6 +43,9 @@ import { impersonationRequests } from './0044-impersonation-requests.ts'
 import { console } from './0045-console.ts'
 import { versions } from './0046-versions.ts'
 import { impersonationHistory } from './0047-impersonation-history.ts'
+import { userSearchBeside } from './0048-user-search-beside.ts'
+import { userSearchCopy } from './0049-user-search-copy.ts'
+import { userSearchExchange } from './0050-user-search-exchange.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
 export const migrations: readonly Migration[] = [
@@ -90,4 +93,7 @@ export const migrations: readonly Migration[] = [
   console,
   versions,
   impersonationHistory,
+  userSearchBeside,
+  userSearchCopy,
+  userSearchExchange,
 ]

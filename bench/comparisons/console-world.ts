@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright-core'
 import { buildConsole } from '../../bin/build/console.ts'
 import { consoleRoles } from '../../issuer/base/console-roles.ts'
 import type { Gateway } from '../../issuer/console/gateways/gateways.ts'
-import { startChromium } from '../../test/support/chromium.ts'
+import { launchChromium } from '../../test/support/chromium.ts'
 import type { Connection } from '../harness/database-store.ts'
 import { type Cpu, underTest } from '../harness/process.ts'
 import type { Stage } from '../harness/stage.ts'
@@ -48,7 +48,7 @@ export const startConsoleWorld = async (
     return text === '' ? undefined : JSON.parse(text)
   }
   const url = `${origin}/console`
-  const browser = await startChromium()
+  const browser = await launchChromium()
   stage.onStop(() => browser.close())
   const signedIn = await signIn(browser, url, await createOwner(api))
   const open = async () => {

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import type { Browser } from 'playwright-core'
 import { findAsset, locales } from '../../issuer/pages/index.ts'
-import { chromium, startChromium } from '../../test/support/chromium.ts'
+import { chromium, launchChromium } from '../../test/support/chromium.ts'
 import type { Page } from '../harness/comparison.ts'
 import { percentile } from '../harness/percentiles.ts'
 import { support } from '../harness/process.ts'
@@ -82,7 +82,7 @@ const filesOf = (content: string): Buffer[] => {
 
 const measurePaints = async (stage: Stage, site: Site, largest: string) => {
   const examples = await stage.serve(new URL('../peers/page-server.ts', import.meta.url), support, {})
-  const browser = await startChromium()
+  const browser = await launchChromium()
   stage.onStop(() => browser.close())
   const signIn = () => `${site.origin}${authorizationPath(site, newRequest())}`
   return [

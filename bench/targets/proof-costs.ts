@@ -170,6 +170,8 @@ const measure = async (): Promise<ProofCost[]> => {
       },
     ),
   ]
+  // A provider's tokens are of today.
+  clock = new Date()
   costs.push(...(await federationCosts(interaction)))
   const current = await interaction()
   const { situation } = await operations.standingOf(query, current, visitor)

@@ -7,7 +7,7 @@ import { lockoutKeys } from '../../issuer/directory/users/lockout/lockout-keys.t
 import { newKeyPair } from '../../issuer/tokens/keys/key-pair.ts'
 import { tokenDigest } from '../../issuer/tokens/token-digest.ts'
 import { migrations } from '../../migrations/index.ts'
-import { migrate } from '../../platform/database/database.ts'
+import { type Migration, migrate } from '../../platform/database/database.ts'
 import { createEnvelope } from '../../platform/envelope.ts'
 import { sha256 } from '../../platform/secret.ts'
 import { createCodeFlow, parametersOf } from '../support/code-flow.ts'
@@ -899,4 +899,50 @@ test('what was there has a version, and what an issuer of the older version writ
     expect((await change(path, body, read)).status).toBe(412)
     expect((await change(path, body, (await issuer.api('GET', path)).headers.get('etag')!)).status).toBe(200)
   }
+})
+
+test('searches find people in the order of a list, also those that an issuer of the older version writes', async () => {
+  const steps = migrations.findIndex(({ name }) => name === '0048-user-search-beside')
+  const old = await createTestDatabase({ schema: migrations.slice(0, steps) })
+  const sql = async (text: string, values: unknown[] = []) => (await old.database.pool.query(text, values)).rows
+  const insert = (id: string, name: string, daysAgo: number) =>
+    sql(`INSERT INTO users (id, name, created_at) VALUES ($1, $2, now() - make_interval(days => $3))`, [
+      ...[id, name],
+      daysAgo,
+    ])
+  for (let number = 1; number <= 60; number++) await insert(`user${number}`, `Lovelace ${number}`, number)
+  // Between any two steps, and while one copies, it writes as before: what is there already, what comes, and what goes.
+  const up: Record<string, Migration['up']> = {
+    async '0049-user-search-copy'(knex) {
+      await migrations[steps + 1]!.up(knex)
+      await sql(`DELETE FROM users WHERE id = 'user50'`)
+    },
+  }
+  const stepwise = migrations.map((one) => ({ ...one, up: up[one.name] ?? one.up }))
+  for (const step of [1, 2, 3]) {
+    await migrate(old.database, stepwise.slice(0, steps + step))
+    await insert(`user${60 + step}`, `Lovelace ${60 + step}`, 60 + step)
+    await sql(`UPDATE users SET name = 'Hopper' WHERE id = $1`, [`user${2 * step}`])
+    await sql(`UPDATE users SET name = name || ' again' WHERE id = 'user10'`)
+    await sql(`DELETE FROM users WHERE id = $1`, [`user${2 * step + 1}`])
+    expect(await sql(`SELECT count(*)::int AS found FROM user_search WHERE body LIKE '%hopper%'`)).toEqual([
+      { found: step },
+    ])
+  }
+
+  const issuer = await startTestIssuer({ test: old })
+  onTestFinished(issuer.close)
+  const found = async (query: string): Promise<string[]> =>
+    (await issuer.api('GET', `/users?search=%25lovelace%25&page_size=20&${query}`)).body.map(
+      ({ id }: { id: string }) => id,
+    )
+  const gone = ['user2', 'user3', 'user4', 'user5', 'user6', 'user7', 'user50']
+  const expected = Array.from({ length: 63 }, (_, index) => `user${index + 1}`).filter((id) => !gone.includes(id))
+  expect([...(await found('page=1')), ...(await found('page=2')), ...(await found('page=3'))]).toEqual(expected)
+  expect(await found(`after=${expected[19]}`)).toEqual(expected.slice(20, 40))
+  expect(await found(`before=${expected[40]}`)).toEqual(expected.slice(20, 40))
+  expect((await issuer.api('GET', '/users?search=%25again%20again%20again%25')).body).toMatchObject([{ id: 'user10' }])
+  // A row that is moved in time.
+  await sql(`UPDATE users SET created_at = now() WHERE id = 'user61'`)
+  expect((await found('page=1'))[0]).toBe('user61')
 })

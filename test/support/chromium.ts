@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { type Browser, chromium as playwright } from 'playwright-core'
+import { type Browser, type BrowserServer, chromium as playwright } from 'playwright-core'
 
 const find = (): string | undefined => {
   const { status, stdout } = spawnSync('sh', ['-c', 'command -v chromium'], { encoding: 'utf8' })
@@ -23,15 +23,27 @@ const disabledFeatures = [
   ...['PreconnectToSearch', 'SpareRendererForSitePerProcess', 'WebUIOmniboxPopup', 'WebUIOmniboxAimPopup'],
 ]
 
-/** A real browser without a window. One for a file: each test opens a context of its own in it. `close()` it. */
-export const startChromium = (): Promise<Browser> =>
-  playwright.launch({
-    executablePath: chromium!,
-    args: [
-      // As root there is no sandbox, and a container may have next to no shared memory.
-      ...['--no-sandbox', '--disable-dev-shm-usage'],
-      // Nothing but what the tests ask for.
-      ...['--disable-background-networking', '--disable-component-update', '--no-default-browser-check'],
-      `--disable-features=${disabledFeatures.join()}`,
-    ],
-  })
+const options = {
+  executablePath: chromium!,
+  args: [
+    // As root there is no sandbox, and a container may have next to no shared memory.
+    ...['--no-sandbox', '--disable-dev-shm-usage'],
+    // Nothing but what the tests ask for.
+    ...['--disable-background-networking', '--disable-component-update', '--no-default-browser-check'],
+    `--disable-features=${disabledFeatures.join()}`,
+  ],
+}
+
+/** A real browser without a window, which ends with `close()`. */
+export const launchChromium = (): Promise<Browser> => playwright.launch(options)
+
+let server: Promise<BrowserServer> | undefined
+
+/**
+ * The one of this process, which takes one file of tests after the other: a start of it costs as much as a test. Each
+ * test opens a context of its own in it, and `close()` closes what was opened by this call. It ends with the process.
+ */
+export const startChromium = async (): Promise<Browser> => {
+  server ??= playwright.launchServer(options)
+  return playwright.connect((await server).wsEndpoint())
+}

@@ -57,9 +57,10 @@ export const startConsoleInChromium = async (options: TestIssuerOptions = {}): P
     open,
     async signIn(path, { roles, person, ...options } = {}) {
       const visit = await open(options)
+      // The pages in between have tests of their own.
+      const { cookies } = await home.browserOf(person ?? (await home.createMember(...(roles ?? ['owner' as const]))))
+      await visit.context.addCookies([...cookies].map(([name, value]) => ({ name, value, url: baseUrl })))
       await visit.goTo(path)
-      await signInOn(visit.page, person ?? (await home.createMember(...(roles ?? ['owner' as const]))))
-      await visit.page.waitForURL(`${baseUrl}/console${path}`)
       return visit
     },
     async close() {

@@ -40,6 +40,8 @@ export interface SearchText {
   columns: Record<string, string>
   /** Those whose whole value is found by an index of its own, in lower case. */
   folded: readonly string[]
+  /** That of the list, as the text keeps it. */
+  order: Order
 }
 
 /**
@@ -155,6 +157,13 @@ export interface ListFacts {
   cap?: number | undefined
   /** Where the page begins, whatever its number. Needs `order`, of two columns. */
   beside?: Beside | undefined
+  /** A narrow table that has the ids of the same rows in the same order. A page finds them there. */
+  ids?: Ids | undefined
+}
+
+interface Ids {
+  query: Knex.QueryBuilder
+  order: Order
 }
 
 type Order = readonly { column: string; order: 'asc' | 'desc' }[]
@@ -166,7 +175,7 @@ const deepOffset = 1_000
 export const listed = async <Row>(
   query: Knex.QueryBuilder,
   page: Page | undefined,
-  { order, total: known, cap, beside }: ListFacts = {},
+  { order, total: known, cap, beside, ids = order && { query, order } }: ListFacts = {},
 ): Promise<Listed<Row>> => {
   if (page === undefined) {
     const rows: Row[] = await ordered(query.clone(), order)
@@ -174,16 +183,17 @@ export const listed = async <Row>(
   }
   const { limit, offset } = page
   const totalOf = known ?? (() => countOf(query, cap))
-  if (order && beside) return { rows: await rowsBeside<Row>(query, order, beside, limit), ...(await totalOf()) }
+  const place = order && ids && { order, ids }
+  if (place && beside) return { rows: await rowsBeside<Row>(query, place, beside, limit), ...(await totalOf()) }
   const early = known && offset >= deepOffset ? await known() : undefined
-  if (order && early && !early.isCapped) {
+  if (place && early && !early.isCapped) {
     const before = early.total - offset - limit
     if (offset > before) {
-      const rows = await rowsAt<Row>(query, order.map(reversed), limit + Math.min(before, 0), Math.max(before, 0))
+      const rows = await rowsAt<Row>(query, backwards(place), limit + Math.min(before, 0), Math.max(before, 0))
       return { rows: rows.reverse(), ...early }
     }
   }
-  const rows = await rowsAt<Row>(query, order, limit, offset)
+  const rows = await rowsAt<Row>(query, place, limit, offset)
   // A page that has room left ends the list: what few rows match is not looked for again to be counted.
   const isLast = rows.length < limit && (rows.length > 0 || offset === 0)
   return { rows, ...(isLast ? { total: offset + rows.length } : (early ?? (await totalOf()))) }
@@ -199,17 +209,23 @@ export const countOf = async (query: Knex.QueryBuilder, cap?: number): Promise<T
   return Number(total) > cap ? { total: cap, isCapped: true } : { total: Number(total) }
 }
 
+/** In which order rows are answered, and where the ids of a page of them are found. */
+interface Place {
+  order: Order
+  ids: Ids
+}
+
 const rowsAt = async <Row>(
   query: Knex.QueryBuilder,
-  order: Order | undefined,
+  place: Place | undefined,
   limit: number,
   offset: number,
 ): Promise<Row[]> => {
   if (limit <= 0) return []
-  const key = order?.at(-1)?.column
-  if (key === undefined) return query.clone().limit(limit).offset(offset)
-  const ids = ordered(query.clone().clearSelect().select(key), order).limit(limit).offset(offset)
-  return ordered(query.clone().clearWhere().whereIn(key, ids), order)
+  if (place === undefined) return query.clone().limit(limit).offset(offset)
+  const { order, ids } = place
+  const found = ordered(ids.query.clone().clearSelect().select(keyOf(ids.order)), ids.order)
+  return ordered(query.clone().clearWhere().whereIn(keyOf(order), found.limit(limit).offset(offset)), order)
 }
 
 /**
@@ -218,25 +234,32 @@ const rowsAt = async <Row>(
  */
 const rowsBeside = async <Row>(
   query: Knex.QueryBuilder,
-  order: Order,
+  place: Place,
   { id, side }: Beside,
   limit: number,
 ): Promise<Row[]> => {
-  const way = side === 'after' ? order : order.map(reversed)
-  const [by, key] = way as [Order[number], Order[number]]
+  const { order, ids } = side === 'after' ? place : backwards(place)
+  const [by, key] = ids.order as [Order[number], Order[number]]
   const [table = ''] = key.column.split('.')
   const there = query.client.queryBuilder().from(table).where(key.column, id).select(by.column)
   const beyond = ({ order }: Order[number]) => (order === 'asc' ? '>' : '<')
-  const rest = query
+  const rest = ids.query
     .clone()
     .where(by.column, `${beyond(by)}=`, there)
     .where((group: Knex.QueryBuilder) => group.where(by.column, beyond(by), there).orWhere(key.column, beyond(key), id))
-  const rows = await rowsAt<Row>(rest, way, limit, 0)
+  const rows = await rowsAt<Row>(query, { order, ids: { query: rest, order: ids.order } }, limit, 0)
   return side === 'after' ? rows : rows.reverse()
 }
 
+const keyOf = (order: Order): string => order.at(-1)!.column
+
 const ordered = (query: Knex.QueryBuilder, order: Order = []): Knex.QueryBuilder =>
   order.length === 0 ? query : query.orderBy([...order])
+
+const backwards = ({ order, ids }: Place): Place => ({
+  order: order.map(reversed),
+  ids: { query: ids.query, order: ids.order.map(reversed) },
+})
 
 const reversed = ({ column, order }: Order[number]) => ({
   column,

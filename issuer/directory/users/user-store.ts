@@ -75,7 +75,7 @@ const searchColumns: Record<string, string> = {
   name: 'users.name',
 }
 
-/** Migration 0018. */
+/** Migrations 0018 and 0050. */
 export const userSearchText: SearchText = {
   table: 'user_search',
   key: 'user_search.user_id',
@@ -83,6 +83,10 @@ export const userSearchText: SearchText = {
   columns: searchColumns,
   // People are looked up by these.
   folded: ['username', 'primaryEmail'],
+  order: [
+    { column: 'user_search.created_at', order: 'desc' },
+    { column: 'user_search.user_id', order: 'asc' },
+  ],
 }
 
 const holdersOf = (knex: Knex, roleId: string) => knex('user_roles').where({ role_id: roleId })
@@ -111,24 +115,31 @@ export const listUsers = (
   if (excludeOrganizationId !== undefined) query.whereNotExists(isMember(excludeOrganizationId))
   if (search !== undefined) matchingText(query, search, 'users.id', userSearchText)
   const cap = enableCap ? countCap : undefined
-  return listed(query, page, { order: newestFirst, total: totalOf(knex, filter, cap), cap, beside })
+  const found = foundByTextAlone(knex, filter)
+  const facts = found
+    ? { ids: { query: found, order: userSearchText.order }, total: () => countOf(found, cap) }
+    : { total: totalOf(knex, filter) }
+  return listed(query, page, { order: newestFirst, cap, beside, ...facts })
+}
+
+/** Undefined where the filter needs more than the search text. */
+const foundByTextAlone = (knex: Knex, { search, roleId, excludeRoleId, excludeOrganizationId }: UserFilter) => {
+  const isAlone = roleId === undefined && excludeRoleId === undefined && excludeOrganizationId === undefined
+  return isAlone && search !== undefined && isAnsweredByText(search, userSearchText)
+    ? textMatches(knex.queryBuilder(), search, userSearchText)
+    : undefined
 }
 
 /**
  * The holders of a role and the members of an organization are users, each once. So the number of the others is a
  * difference, and need not be counted.
  */
-const totalOf = (knex: Knex, filter: UserFilter, cap: number | undefined) => {
-  const { search, roleId, excludeRoleId, excludeOrganizationId } = filter
+const totalOf = (knex: Knex, { search, roleId, excludeRoleId, excludeOrganizationId }: UserFilter) => {
   const left = [
     ...(excludeRoleId === undefined ? [] : [holdersOf(knex, excludeRoleId)]),
     ...(excludeOrganizationId === undefined ? [] : [membersOf(knex, excludeOrganizationId)]),
   ]
-  if (search !== undefined) {
-    const isTextOnly = roleId === undefined && left.length === 0 && isAnsweredByText(search, userSearchText)
-    return isTextOnly ? () => countOf(textMatches(knex.queryBuilder(), search, userSearchText), cap) : undefined
-  }
-  if (left.length > 1) return undefined
+  if (search !== undefined || left.length > 1) return undefined
   if (roleId !== undefined) return left.length === 0 ? () => countOf(holdersOf(knex, roleId)) : undefined
   return async () => {
     const others = left[0] ? await countOf(left[0]) : { total: 0 }
