@@ -1,5 +1,6 @@
 import { Link } from 'wouter'
 import { useReadIfAllowed } from '../../api/queries.ts'
+import { isolated } from '../../components/isolated.tsx'
 import { Notice } from '../../components/notice.tsx'
 import { RelativeTime } from '../../components/time.tsx'
 import { nameIn } from '../impersonations/named.tsx'
@@ -31,7 +32,7 @@ export const Acting = () => {
             <>
               {count === 1 ? ': ' : '; the longest is '}
               <Link href={`/impersonations/${longest.id}`}>
-                {nameOf(longest.actorId ?? longest.clientId)} as {nameOf(longest.subjectId)}
+                {isolated(nameOf(longest.actorId ?? longest.clientId))} as {isolated(nameOf(longest.subjectId))}
               </Link>
               , begun <RelativeTime at={longest.startedAt} />
             </>

@@ -1,5 +1,6 @@
 import { useRead } from '../../api/queries.ts'
 import { CopyAsCurl, EntityId } from '../../components/copy.tsx'
+import { isolated } from '../../components/isolated.tsx'
 import { ProblemNotice } from '../../components/notice.tsx'
 import { Facts, Loading, Page, type PageProps, Section } from '../../components/page.tsx'
 import { FullTime } from '../../components/time.tsx'
@@ -54,7 +55,7 @@ const ImpersonationPage = ({ params: { id = '' } }: PageProps) => {
 const factsOf = (session: Session, { entries }: TimeLine, nameOf: (id: string) => string) => {
   const named = (id: string) => (
     <>
-      {nameOf(id)} <EntityId id={id} />
+      {isolated(nameOf(id))} <EntityId id={id} />
     </>
   )
   const minted = entries.find((entry) => entry.kind === 'minted')

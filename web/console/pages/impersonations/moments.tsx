@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react'
 import { Link } from 'wouter'
 import type { Decision } from '../../api/gateways.ts'
+import { isolated } from '../../components/isolated.tsx'
 import { Badge } from '../../components/page.tsx'
 import { exactTime } from '../../components/time.tsx'
 import type { IconName } from '../../design/icon.tsx'
@@ -63,7 +64,7 @@ const words: { [Kind in Entry['kind']]: (entry: EntryOf<Kind>, nameOf: NameOf) =
     ...ofSession('plus'),
     title: (
       <>
-        <b>{nameOf(personId ?? clientId)}</b> asked for a subject token{personId && ' in the console'}
+        <b>{isolated(nameOf(personId ?? clientId))}</b> asked for a subject token{personId && ' in the console'}
       </>
     ),
     more: <Rule policy={policy} />,
@@ -72,7 +73,7 @@ const words: { [Kind in Entry['kind']]: (entry: EntryOf<Kind>, nameOf: NameOf) =
     ...ofSession('mask', 'good'),
     title: (
       <>
-        <b>{nameOf(clientId)}</b> exchanged it: the session began
+        <b>{isolated(nameOf(clientId))}</b> exchanged it: the session began
       </>
     ),
     more: (
@@ -89,7 +90,8 @@ const words: { [Kind in Entry['kind']]: (entry: EntryOf<Kind>, nameOf: NameOf) =
     ...ofSession('mask'),
     title: (
       <>
-        With its token <Link href={`/impersonations/${sessionId}`}>a session as {nameOf(subjectId)}</Link> was opened
+        With its token <Link href={`/impersonations/${sessionId}`}>a session as {isolated(nameOf(subjectId))}</Link> was
+        opened
       </>
     ),
   }),
@@ -97,7 +99,7 @@ const words: { [Kind in Entry['kind']]: (entry: EntryOf<Kind>, nameOf: NameOf) =
     ...{ about: 'changes', icon: 'application', tone: result === 'Error' ? 'bad' : 'plain' },
     title: (
       <>
-        <b>{clientId === null ? 'An API' : nameOf(clientId)}</b> changed something:{' '}
+        <b>{clientId === null ? 'An API' : isolated(nameOf(clientId))}</b> changed something:{' '}
         <Link href={`/audit/${logId}`}>{operation}</Link>
       </>
     ),
@@ -121,7 +123,7 @@ const words: { [Kind in Entry['kind']]: (entry: EntryOf<Kind>, nameOf: NameOf) =
   }),
   ended: ({ by }, nameOf) => ({
     ...ofSession('cross', 'bad'),
-    title: by === null ? 'It was ended' : <>Ended by {nameOf(by)}</>,
+    title: by === null ? 'It was ended' : <>Ended by {isolated(nameOf(by))}</>,
   }),
   expired: () => ({ ...ofSession('cross'), title: 'Its time was over' }),
 }

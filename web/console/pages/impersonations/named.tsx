@@ -1,3 +1,4 @@
+import { isolated } from '../../components/isolated.tsx'
 import style from './named.module.css'
 
 type Names = Readonly<Record<string, string>>
@@ -13,7 +14,7 @@ export const Named = ({ id, names = {} }: { id: string; names?: Names | undefine
   if (name === undefined) return <code>{id}</code>
   return (
     <span className={style.named}>
-      {name} <code>{id}</code>
+      {isolated(name)} <code>{id}</code>
     </span>
   )
 }

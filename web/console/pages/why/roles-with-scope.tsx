@@ -3,6 +3,7 @@ import { Link } from 'wouter'
 import { call } from '../../api/call.ts'
 import { isAllowed } from '../../api/operations.ts'
 import { useSession } from '../../api/session.tsx'
+import { isolated } from '../../components/isolated.tsx'
 import style from './why.module.css'
 
 /** At most so many roles are named for a scope. */
@@ -28,7 +29,7 @@ export const RolesWithScope = ({ scope, audience }: { scope: string; audience: r
       Roles with {scope}:
       {data.map(({ id, name }) => (
         <Link key={id} href={`/roles/${id}`}>
-          {name}
+          {isolated(name)}
         </Link>
       ))}
     </span>
