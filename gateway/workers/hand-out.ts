@@ -68,6 +68,11 @@ export const createHandOut = (options: {
     return best
   }
 
+  /** Those whose clients have gone: nobody would read an answer, and others wait behind them. */
+  const forgetGone = () => {
+    while (waiting[0] && handleOf(waiting[0]) === undefined) waiting.shift()!.destroy()
+  }
+
   const handOver = async (socket: Socket, worker: WorkerProcess) => {
     count(worker, 1)
     if (members.delete(worker)) members.add(worker)
@@ -82,8 +87,9 @@ export const createHandOut = (options: {
   }
 
   const dispatch = () => {
-    while (waiting.length > 0) {
-      const worker = leastUsed()
+    for (;;) {
+      forgetGone()
+      const worker = waiting.length > 0 ? leastUsed() : undefined
       if (!worker) break
       void handOver(waiting.shift()!, worker)
     }
@@ -94,6 +100,7 @@ export const createHandOut = (options: {
   }
 
   const server = createServer({ pauseOnConnect: true }, (socket) => {
+    if (waiting.length >= mostWaiting) forgetGone()
     if (waiting.length >= mostWaiting) return drop(socket)
     waiting.push(socket)
     dispatch()
@@ -126,8 +133,16 @@ export const createHandOut = (options: {
   }
 }
 
+interface Handle {
+  /** 0, or the number of an error. */
+  getpeername(name: object): number
+}
+
 /**
  * What Node hands to another process without following there what becomes of it. A `Socket` would be read by the other
- * side as soon as it arrives. Undefined: the connection has ended.
+ * side as soon as it arrives. Undefined: the connection has ended, or its client has reset it.
  */
-const handleOf = (socket: Socket) => (socket as unknown as { _handle: object | null })._handle ?? undefined
+const handleOf = (socket: Socket): object | undefined => {
+  const { _handle: handle } = socket as unknown as { _handle: Handle | null }
+  return handle?.getpeername({}) === 0 ? handle : undefined
+}

@@ -44,16 +44,31 @@ export interface Settings {
   asUser: readonly string[]
 }
 
+/** What a stack that has ended leaves behind, for others to begin with: `data` of `createSettings`. */
+export const keepData = async ({ dataDir }: Settings) => {
+  const folder = await createDataFolder('surrogate-kept-')
+  await promisify(execFile)('cp', ['-a', dataDir, join(folder, 'data')])
+  return { path: join(folder, 'data'), remove: () => rm(folder, { recursive: true, force: true }) }
+}
+
+interface StackOptions {
+  ordinary?: boolean
+  env?: Record<string, string>
+  /** Default: none, as at a first start, which takes most of its time to make them. */
+  data?: { path: string } | undefined
+}
+
 /** Free ports and a data folder of its own for one stack. */
 export const createSettings = async (
   checkout: string,
-  { ordinary = false, env = {} }: { ordinary?: boolean; env?: Record<string, string> } = {},
+  { ordinary = false, env = {}, data }: StackOptions = {},
 ): Promise<Settings> => {
   const ports = await Promise.all(Array.from({ length: 5 }, freePort))
   const [gateway, issuer, demo, web, admin] = ports
   const home = await createDataFolder('surrogate-home-')
   const dataDir = join(home, 'data folder')
-  await mkdir(dataDir)
+  if (data) await promisify(execFile)('cp', ['-a', data.path, dataDir])
+  else await mkdir(dataDir)
   await promisify(execFile)('chmod', ['711', home])
   const changeUser = ordinary && process.getuid?.() === 0
   if (changeUser) for (const folder of [home, dataDir]) await chown(folder, ordinaryUser, ordinaryUser)

@@ -10,6 +10,7 @@ import {
   databasePid,
   demoOf,
   expectConsole,
+  keepData,
   npmStart,
   ready,
   type Settings,
@@ -20,7 +21,12 @@ let checkout: Awaited<ReturnType<typeof createCheckout>>
 beforeAll(async () => {
   checkout = await createCheckout()
 }, 120_000)
-afterAll(() => checkout.remove())
+/** Of the first test. */
+let data: Awaited<ReturnType<typeof keepData>> | undefined
+afterAll(async () => {
+  await checkout.remove()
+  await data?.remove()
+})
 
 let settings: Settings
 const running: TestProcess[] = []
@@ -74,6 +80,7 @@ describe('surrogate start --demo', { timeout: 180_000 }, () => {
     await stack.exited
     expect(isRunning(database)).toBe(false)
     expect(stack.output()).not.toMatch(/"level":"(error|fatal)"/)
+    data = await keepData(settings)
   })
 
   test('an ordinary user can do the same, and the printed lines work as printed', async () => {
@@ -106,7 +113,7 @@ describe('surrogate start --demo', { timeout: 180_000 }, () => {
   })
 
   test('after kill -9 the next start takes over the database, with the same data', async () => {
-    settings = await createSettings(checkout.path)
+    settings = await createSettings(checkout.path, { data })
     const first = started(startSurrogate(settings, 'start', '--demo'))
     await first.waitFor(ready)
     const made = await demoOf(settings)
@@ -127,7 +134,7 @@ describe('surrogate start --demo', { timeout: 180_000 }, () => {
   })
 
   test('when its PostgreSQL is gone for good it ends, saying so, and the next start goes on', async () => {
-    settings = await createSettings(checkout.path)
+    settings = await createSettings(checkout.path, { data })
     const env = { ...settings.env, LOG_LEVEL: 'silent' }
     const first = started(startSurrogate({ ...settings, env }, 'start', '--demo'))
     await first.waitFor(ready)
@@ -143,7 +150,7 @@ describe('surrogate start --demo', { timeout: 180_000 }, () => {
   })
 
   test('a second start on the same data folder says so and leaves the first alone', async () => {
-    settings = await createSettings(checkout.path)
+    settings = await createSettings(checkout.path, { data })
     const first = started(startSurrogate(settings, 'start', '--demo'))
     await first.waitFor(ready)
     const second = await run(settings, 'start', '--demo')
@@ -163,7 +170,7 @@ describe('surrogate start --demo', { timeout: 180_000 }, () => {
     ['DEMO_WEB_PORT', 'the demo web application'],
     ['ADMIN_PORT', 'the admin listener'],
   ])('when the port of %s is taken it says so in two lines and stops the database', async (name, part) => {
-    settings = await createSettings(checkout.path)
+    settings = await createSettings(checkout.path, { data })
     const other = createServer()
     const port = Number(settings.env[name])
     await new Promise<void>((resolve) => other.listen(port, '127.0.0.1', resolve))

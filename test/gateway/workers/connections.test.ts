@@ -110,6 +110,23 @@ test('the primary process keeps nothing of the connections that it has handed ou
   await until(() => expect(descriptors()).toBeLessThanOrEqual(before))
 }, 60_000)
 
+test('clients that have gone keep no place from those that come after them', async () => {
+  const { url, workers } = await start()
+  const { port } = new URL(url)
+  for (const pid of workers()) process.kill(pid, 'SIGSTOP')
+  const open = () =>
+    new Promise<ReturnType<typeof connect>>((resolve, reject) => {
+      const socket = connect(Number(port), '127.0.0.1', () => resolve(socket))
+      socket.on('error', reject)
+    })
+  // More than may wait.
+  for (let round = 0; round < 12; round++)
+    for (const socket of await Promise.all(Array.from({ length: 100 }, open))) socket.resetAndDestroy()
+  const answers = Array.from({ length: 20 }, () => once(url))
+  for (const pid of workers()) process.kill(pid, 'SIGCONT')
+  expect(new Set((await Promise.all(answers)).map(({ outcome }) => outcome))).toEqual(new Set(['200']))
+})
+
 test('connections are spread over all workers', async () => {
   const { url, child } = await start()
   const workers: number[] = []
