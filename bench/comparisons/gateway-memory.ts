@@ -36,6 +36,13 @@ interface Held {
   rss: number
 }
 
+interface Measured {
+  name: string
+  held: Held[]
+  /** Why it ended early. */
+  failure: string | undefined
+}
+
 interface Variant {
   name: string
   protocol: Protocol
@@ -59,14 +66,19 @@ const run = async (stage: Stage, settings: Settings, progress: (line: string) =>
   const { process: generator } = await stage.start(new URL('../harness/load-generator.ts', import.meta.url), support)
   const tokens = await Promise.all(Array.from({ length: distinctTokens }, sign))
   const share = Math.min(1, (settings.rounds * settings.seconds) / defaultSeconds)
-  const measured: { name: string; held: Held[] }[] = []
+  const measured: Measured[] = []
   for (const variant of variants) {
-    const held = await fill({
-      ...{ variant, generator, tokens, connections: settings.connections },
+    const held: Held[] = []
+    // It takes the better part of an hour: what one of them does wrong is told beside what the others did.
+    const failure = await fill({
+      ...{ variant, generator, tokens, connections: settings.connections, held },
       perStage: Math.ceil((allRequests * share) / stages),
       progress: (line) => progress(`${variant.name}: ${line}`),
-    })
-    measured.push({ name: variant.name, held })
+    }).then(
+      () => undefined,
+      (error: Error) => error.message,
+    )
+    measured.push({ name: variant.name, held, failure })
   }
   progress('')
   return page(measured)
@@ -78,14 +90,15 @@ const fill = async (options: {
   tokens: readonly string[]
   perStage: number
   connections: number
+  /** A row of each stage is added. */
+  held: Held[]
   progress: (line: string) => void
-}): Promise<Held[]> => {
-  const { variant, generator, tokens, perStage, connections, progress } = options
+}): Promise<void> => {
+  const { variant, generator, tokens, perStage, connections, held, progress } = options
   const { protocol, server } = variant
   const { port, process: gateway } = server
   const requests = tokens.map((token) => request({ method: 'GET', port, token }))
   const impatient = request({ method: 'POST', port, body: 'x'.repeat(2_048), token: tokens[0]! })
-  const held: Held[] = []
   let [done, left] = [0, 0]
   for (let number = 1; number <= stages; number++) {
     progress(`stage ${number}/${stages}`)
@@ -105,7 +118,6 @@ const fill = async (options: {
     }
     held.push({ requests: done, left, ...(await gateway.call<Pick<Held, 'rss' | 'heapUsed'>>('memory')) })
   }
-  return held
 }
 
 /** Opens connections, sends a part or all of a request, and goes: before, within and after the answer. */
@@ -145,12 +157,14 @@ const leaveInTheMiddle = (port: number, protocol: Protocol, text: string) => {
   }
 }
 
-const page = (measured: readonly { name: string; held: Held[] }[]): Page => {
+const page = (measured: readonly Measured[]): Page => {
   const megabytes = (bytes: number | undefined) => (bytes === undefined ? '' : (bytes / 2 ** 20).toFixed(1))
   const growth = (held: readonly Held[], of: 'heapUsed' | 'rss') => (held.at(-1)![of] ?? 0) / (held[1]![of] ?? 1)
   const shown = (ratio: number) => `${ratio.toFixed(2)} ×`
-  const rows = measured.map(({ name, held }) => {
-    const [early, last] = [held[1]!, held.at(-1)!]
+  const rows = measured.map(({ name, held, failure }) => {
+    const [early, last] = [held[1], held.at(-1)]
+    if (failure !== undefined || !early || !last)
+      return [name, String(last?.requests ?? 0), `aborted: ${failure}`, ...Array<string>(7).fill('')]
     const decisive = last.heapUsed === undefined ? 'rss' : 'heapUsed'
     return [
       ...[name, String(last.requests), String(last.left)],

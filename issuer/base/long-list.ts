@@ -7,7 +7,7 @@ import { id } from './schemas.ts'
 export const longListQuery = {
   after: id.describe('The page that follows this row. `page` then says only which one it is, for `Link`.').optional(),
   before: id.describe('The page that ends where this row begins.').optional(),
-  /** Counts no further than 10 000 and says so in `Total-Number-Is-Capped`. */
+  /** Counts no further than 1 000 and says so in `Total-Number-Is-Capped`. */
   enableCap: booleanText.default(false),
 }
 

@@ -1,7 +1,6 @@
 import type { Knex } from 'knex'
 import type { Beside, Page } from '../../base/lists/list-store.ts'
 import {
-  countCap,
   countOf,
   isAnsweredByText,
   keptCount,
@@ -63,7 +62,7 @@ export interface UserFilter {
   excludeRoleId?: string | undefined
   roleId?: string | undefined
   excludeOrganizationId?: string | undefined
-  /** Found ones are counted no further than to `countCap`. */
+  /** Found ones are counted no further than to `foundCap`. */
   enableCap?: boolean | undefined
 }
 
@@ -99,6 +98,9 @@ const newestFirst = [
   { column: 'users.id', order: 'asc' },
 ] as const
 
+/** Where few letters find many, counting them costs more than all else, and nobody looks for somebody among so many. */
+const foundCap = 1_000
+
 /** `beside` is the id of one that is there. */
 export const listUsers = (
   knex: Knex,
@@ -114,7 +116,7 @@ export const listUsers = (
   if (excludeRoleId !== undefined) query.whereNotExists(isHolder(excludeRoleId))
   if (excludeOrganizationId !== undefined) query.whereNotExists(isMember(excludeOrganizationId))
   if (search !== undefined) matchingText(query, search, 'users.id', userSearchText)
-  const cap = enableCap ? countCap : undefined
+  const cap = enableCap ? foundCap : undefined
   const found = foundByTextAlone(knex, filter)
   const facts = found
     ? { ids: { query: found, order: userSearchText.order }, total: () => countOf(found, cap) }

@@ -157,14 +157,14 @@ describe('a count that is capped', () => {
   }
 
   test('says so, and is exact for whoever does not ask for it', async () => {
-    expect(await told('/users?search=%25User%25&enableCap=true')).toEqual(['10000', 'true'])
-    expect(await told('/users?search=%25User%25&enableCap=true&excludeRoleId=role-1')).toEqual(['10000', 'true'])
+    expect(await told('/users?search=%25User%25&enableCap=true')).toEqual(['1000', 'true'])
+    expect(await told('/users?search=%25User%25&enableCap=true&excludeRoleId=role-1')).toEqual(['1000', 'true'])
     expect(await told('/users?search=%25User%25')).toEqual([String(many), null])
   })
 
   test('is exact where there are fewer, on the last page, and where the number is known', async () => {
     expect(await told('/users?search=%25User 1234%25&enableCap=true')).toEqual(['11', null])
-    expect(await told('/users?search=%25User%25&enableCap=true&page=201&page_size=99')).toEqual(['10000', 'true'])
+    expect(await told('/users?search=%25User%25&enableCap=true&page=201&page_size=99')).toEqual(['1000', 'true'])
     expect(await told('/users?search=%25User%25&enableCap=true&page=203&page_size=99')).toEqual([String(many), null])
     expect(await told('/users?enableCap=true&page=400')).toEqual([String(many), null])
   })
