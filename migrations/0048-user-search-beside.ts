@@ -3,8 +3,8 @@ import type { Migration } from '../platform/database/database.ts'
 /**
  * The search text of users with the time of their creation, in three steps that let issuers work: an empty table that
  * triggers keep beside the one that is read (this one), what was there before (0049), the exchange (0050). A list that
- * is searched is in that order, and looked every found user up in the wide table for it: six thousand of them for three
- * digits among a million.
+ * is searched is in that order, and looked every found user up in the wide table for it: thousands for three digits
+ * among a million.
  */
 export const userSearchBeside: Migration = {
   name: '0048-user-search-beside',

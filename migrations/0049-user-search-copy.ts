@@ -2,7 +2,7 @@ import type { Migration } from '../platform/database/database.ts'
 
 /**
  * Fills what 0048 made, and locks nothing: what somebody writes meanwhile is there already, and newer. Who changes a
- * name waits for the end; half a minute with a million users.
+ * name waits for the end.
  */
 export const userSearchCopy: Migration = {
   name: '0049-user-search-copy',
