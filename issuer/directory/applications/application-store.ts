@@ -1,5 +1,6 @@
 import type { Knex } from 'knex'
-import { type Listed, listed, matching, type Page } from '../../base/lists/list-store.ts'
+import { type Listed, listed, type Page } from '../../base/lists/list-store.ts'
+import { matching } from '../../base/lists/matching-store.ts'
 import type { Search } from '../../base/lists/search.ts'
 import { rowsOf } from '../../base/rows-store.ts'
 import type { ApplicationRow, ApplicationType } from './application.ts'

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { keywordSearch } from '../../base/lists/keyword.ts'
-import { type Listed, listed, matching, type Page } from '../../base/lists/list-store.ts'
+import { type Listed, listed, type Page } from '../../base/lists/list-store.ts'
+import { matching } from '../../base/lists/matching-store.ts'
 import { rowsOf } from '../../base/rows-store.ts'
 import type { FeaturedOrganizationRow, OrganizationRow } from './organization.ts'
 

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import { keywordSearch } from '../../base/lists/keyword.ts'
-import { matching, textMatches } from '../../base/lists/list-store.ts'
+import { matching, textMatches } from '../../base/lists/matching-store.ts'
 import { userSearchText } from '../users/user-store.ts'
 
 interface Searched {

@@ -1,15 +1,7 @@
 import type { Knex } from 'knex'
 import type { Beside, Page } from '../../base/lists/list-store.ts'
-import {
-  countOf,
-  isAnsweredByText,
-  keptCount,
-  type Listed,
-  listed,
-  matchingText,
-  type SearchText,
-  textMatches,
-} from '../../base/lists/list-store.ts'
+import { countOf, keptCount, type Listed, listed } from '../../base/lists/list-store.ts'
+import { isAnsweredByText, matchingText, type SearchText, textMatches } from '../../base/lists/matching-store.ts'
 import type { Search } from '../../base/lists/search.ts'
 import { rowsOf } from '../../base/rows-store.ts'
 import type { UserRow } from './user.ts'

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { keywordSearch } from '../../../base/lists/keyword.ts'
-import { type Listed, listed, matching, matchingText, type Page } from '../../../base/lists/list-store.ts'
+import { type Listed, listed, type Page } from '../../../base/lists/list-store.ts'
+import { matching, matchingText } from '../../../base/lists/matching-store.ts'
 import type { Search } from '../../../base/lists/search.ts'
 import type { ApplicationRow } from '../../applications/application.ts'
 import type { UserRow } from '../../users/user.ts'

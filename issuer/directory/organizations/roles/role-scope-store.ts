@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import { keywordSearch } from '../../../base/lists/keyword.ts'
-import { type Listed, listed, matching, type Page } from '../../../base/lists/list-store.ts'
+import { type Listed, listed, type Page } from '../../../base/lists/list-store.ts'
+import { matching } from '../../../base/lists/matching-store.ts'
 import type { ScopeRow } from '../../resources/scope.ts'
 import { lockScopes } from '../../resources/scope-store.ts'
 import type { OrganizationScopeRow } from '../scopes/organization-scope.ts'
