@@ -23,8 +23,8 @@ export type FederationPurpose = Extract<ProofPurpose, 'sign_in' | 'register' | '
 export type FederationBegun = Exclude<FederationSent, { outcome: 'unavailable' }> | { outcome: 'unavailable' }
 
 export type FederationAnswered =
-  /** Whatever came of it: the page of the interaction shows it. */
-  | { outcome: 'go_on'; interactionId: string }
+  /** Whatever came of it: the page of the interaction shows it. `proven`: as it was, when something was proven. */
+  | { outcome: 'go_on'; interactionId: string; proven?: Interaction }
   /** Nobody here asked for this answer, or somebody else did. */
   | { outcome: 'refused' | 'other_browser' }
 
@@ -211,7 +211,7 @@ export const createFederatedProofs = ({
         await keepDecision(query, place.id, { federation: told })
       }
       note(interaction, visitor, connectorId, { identity, linking, error: refused })
-      return goOn
+      return refused ? goOn : { ...goOn, proven: interaction }
     },
 
     async verify(interaction, visitor, { connectorId, proofId, parameters }) {

@@ -104,12 +104,13 @@ export const createFederationRequests = (dependencies: FederationDependencies) =
       keep: (proof: { id: string; sealed: Buffer }) => Promise<boolean>,
     ): Promise<FederationSent> {
       const { connectorId, ip, loginHint, asksAgain, page } = asked
-      const opened = await open(connectorId)
-      if (!opened) return { outcome: 'refused' }
       const key = hmac('message-limits', 'federation', addressKey(ip))
-      if ((await countMessage(query, key, limit.most, limit.seconds)) > limit.most) {
-        return { outcome: 'too_many_requests' }
-      }
+      const [opened, count] = await Promise.all([
+        open(connectorId),
+        countMessage(query, key, limit.most, limit.seconds),
+      ])
+      if (!opened) return { outcome: 'refused' }
+      if (count > limit.most) return { outcome: 'too_many_requests' }
       const id = newId()
       const redirectUri = page?.redirectUri ?? `${baseUrl}${callbackPath(connectorId)}`
       const state = page?.state ?? newState(id)
@@ -143,8 +144,8 @@ export const createFederationRequests = (dependencies: FederationDependencies) =
       { connectorId, kept, redirectUri }: FederationRequest,
       parameters: URLSearchParams,
     ): Promise<FederationCompleted> {
-      if (!(await takeAwaited(query, proofId))) return { reason: 'used' }
-      const opened = await open(connectorId)
+      const [isTaken, opened] = await Promise.all([takeAwaited(query, proofId), open(connectorId)])
+      if (!isTaken) return { reason: 'used' }
       if (!opened) return { reason: 'connector_not_found' }
       const { connector } = opened
       try {

@@ -13,10 +13,12 @@ export const findLinking = async (
   trx: Transaction,
   identity: FederatedIdentity,
   { socialSignIn }: LinkingSettings,
-): Promise<Linking> =>
-  linkingOf({
-    holderId: await findHolder(trx, identity),
-    assertion: { kind: identity.kind, email: identity.email },
-    account: identity.email === undefined ? undefined : await findByAddress(trx, identity.email, identity),
-    linksAutomatically: socialSignIn.automaticAccountLinking,
-  })
+): Promise<Linking> => {
+  const { kind, email } = identity
+  const [holderId, account] = await Promise.all([
+    findHolder(trx, identity),
+    email === undefined ? undefined : findByAddress(trx, email, identity),
+  ])
+  const linksAutomatically = socialSignIn.automaticAccountLinking
+  return linkingOf({ holderId, assertion: { kind, email }, account, linksAutomatically })
+}

@@ -5,8 +5,10 @@ import { logFault } from '../base/errors/log-fault.ts'
 import { type Form, readForm } from '../base/read-form.ts'
 import { callbackPath } from '../interaction/federation-requests.ts'
 import { interactionPath } from '../interaction/interaction-path.ts'
+import type { Interaction } from '../interaction/interaction-store.ts'
 import type { InteractionOperations } from '../interaction/operations.ts'
-import { redirectBrowser } from '../interaction/send-authorization-response.ts'
+import type { Redirect } from '../interaction/sealed-redirect.ts'
+import { redirectBrowser, sendAuthorizationResponse } from '../interaction/send-authorization-response.ts'
 import type { Visitor, VisitorOf } from '../interaction/visitor.ts'
 import { type Brandings, errorPage, type LocaleOf, type PageProblem, sendPage } from '../pages/index.ts'
 import { Refusal, refusalOf } from '../pages/refusal.ts'
@@ -14,7 +16,7 @@ import type { PageEndpoint } from './sign-in-endpoint.ts'
 import { signInsCounter } from './sign-ins-counter.ts'
 
 export interface CallbackDependencies {
-  operations: Pick<InteractionOperations, 'federated' | 'accountFederation' | 'federationRequests'>
+  operations: Pick<InteractionOperations, 'federated' | 'accountFederation' | 'federationRequests' | 'finish'>
   /** What a page of another site posted, for 60 s and once. Absent: posts are refused. */
   keptPosts: KeptPosts | undefined
   visitorOf: VisitorOf
@@ -59,7 +61,28 @@ export const createCallbackEndpoint = (dependencies: CallbackDependencies): Page
     const answer = { connectorId, state, parameters }
     if (awaited.account) return accountFederation.answer(awaited, visitor, answer)
     const gone = await federated.answer(awaited, visitor, answer)
-    return gone.outcome === 'go_on' ? { ...gone, location: interactionPath(gone.interactionId) } : gone
+    if (gone.outcome !== 'go_on') return gone
+    const { interactionId, proven } = gone
+    const redirect = proven && (await finished(interactionId, connectorId, visitor))
+    const signedIn = redirect && { redirect, uiLocales: proven.request.uiLocales }
+    return { outcome: 'go_on', location: interactionPath(interactionId), signedIn }
+  }
+
+  /** Where nothing else is due the browser goes to the client at once; else a page of the interaction asks for it. */
+  const finished = async (interactionId: string, connectorId: string, { browser, ...visitor }: Visitor) => {
+    if (browser === undefined) return undefined
+    const { ip, userAgent } = visitor.origin
+    const proceeded = await operations.finish.proceed(
+      interactionId,
+      { ...visitor, browser },
+      {
+        ...{ ip, userAgent, method: 'GET', status: 303 },
+        path: callbackPath(connectorId),
+        matchedRoute: callbackPath(':connectorId'),
+        params: { connectorId },
+      },
+    )
+    return proceeded.kind === 'redirect' ? proceeded.redirect : undefined
   }
 
   const get = async (request: IncomingMessage, response: ServerResponse) => {
@@ -70,7 +93,11 @@ export const createCallbackEndpoint = (dependencies: CallbackDependencies): Page
     const result = await answered({ connectorId, parameters: answer, visitor: visitorOf(request) })
     counter.inc({ proof: 'federated', outcome: result.outcome })
     if (result.outcome !== 'go_on') throw new Refusal(refusals[result.outcome], 400)
-    redirectBrowser(response, result.location)
+    const { location, signedIn } = result
+    if (!signedIn) return redirectBrowser(response, location)
+    const { redirect, uiLocales } = signedIn
+    const locale = localeOf({ uiLocales, acceptLanguage: request.headers['accept-language'] })
+    sendAuthorizationResponse(response, redirect.response, { setCookies: redirect.setCookies, locale, secure })
   }
 
   const methods = new Map([
@@ -107,7 +134,14 @@ interface Answer {
   visitor: Visitor
 }
 
-type Answered = { outcome: 'go_on'; location: string } | { outcome: 'refused' | 'other_browser' }
+type Answered =
+  /** `location`: a page of ours. `signedIn`: it is over, and this is the answer to the client. */
+  { outcome: 'go_on'; location: string; signedIn?: SignedIn | undefined } | { outcome: 'refused' | 'other_browser' }
+
+interface SignedIn {
+  redirect: Redirect
+  uiLocales: Interaction['request']['uiLocales']
+}
 
 const refusals: Readonly<Record<Exclude<Answered['outcome'], 'go_on'>, PageProblem>> = {
   refused: 'invalid_request',

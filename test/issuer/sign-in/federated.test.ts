@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createBrowser, headingOf } from '../../support/browser.ts'
 import { parametersOf } from '../../support/code-flow.ts'
 import { startFederatedSignIn, type TestFederatedSignIn } from '../../support/federated.ts'
+import type { FormValues } from '../../support/issuer.ts'
 
 /** Signing in by identity providers, through the pages, with a real provider behind them. */
 
@@ -71,6 +72,35 @@ describe('somebody new', () => {
     expect((await eventsSince(before)).map(({ event }) => event)).toEqual(['PostSignIn'])
     const { body: user } = await federated.issuer.api('GET', `/users/${first.sub}`)
     expect(user).toMatchObject({ primaryEmail: `ada${count}@example.com`, name: 'Ada Lovelace' })
+  })
+
+  test('is back at the application in one redirect, and so is whose browser posts the answer to it', async () => {
+    const answerTo = async (parameters: FormValues = {}) => {
+      const visitor = browser()
+      const sent = await federated.press(visitor, await federated.ask(visitor, parameters))
+      return { visitor, back: await federated.provider.signIn(sent) }
+    }
+    const before = await now()
+    const { visitor, back } = await answerTo()
+    const first = await visitor.send(back.href)
+    expect({ status: first.status, referrer: first.headers.get('referrer-policy') }).toEqual({
+      status: 303,
+      referrer: 'no-referrer',
+    })
+    expect(await federated.claimsOf(first)).toHaveProperty('sub')
+    // Neither its code nor its state is told to anybody else.
+    const [event] = await eventsSince(before)
+    expect(event).toMatchObject({ method: 'GET', path: `/callback/${federated.social}` })
+    expect(JSON.stringify(event)).not.toContain(back.searchParams.get('code'))
+    // It counts once: with the same answer again there is nothing left to do.
+    const again = await visitor.get(back.href)
+    expect({ status: again.status, location: again.location }).toEqual({ status: 200, location: undefined })
+
+    const posted = await answerTo({ response_mode: 'form_post', ui_locales: 'de' })
+    const page = await posted.visitor.send(posted.back.href)
+    expect(page.status).toBe(200)
+    expect(page.text).toContain('<html lang="de"')
+    expect(page.forms[0]!.names).toEqual(expect.arrayContaining(['code', 'iss']))
   })
 
   test('is asked for what the settings want of accounts, but for a password', async () => {
