@@ -12,7 +12,7 @@ import { gatewayCold } from './comparisons/gateway-cold.ts'
 import { gatewayDpop } from './comparisons/gateway-dpop.ts'
 import { gatewayEdge, gatewayTls } from './comparisons/gateway-edge.ts'
 import { gatewayFlood } from './comparisons/gateway-flood.ts'
-import { gatewayMemory } from './comparisons/gateway-memory.ts'
+import { gatewayMemory, gatewayMemoryWorkers } from './comparisons/gateway-memory.ts'
 import { gatewayTelemetry } from './comparisons/gateway-telemetry.ts'
 import { hostFunctions } from './comparisons/host-functions.ts'
 import { issuer, issuerFew } from './comparisons/issuer.ts'
@@ -46,6 +46,7 @@ const comparisons: Comparison[] = [
   gatewayTelemetry,
   gatewayFlood,
   gatewayMemory,
+  gatewayMemoryWorkers,
   forwardAuth,
   opaServer,
   policyServe,
