@@ -116,7 +116,7 @@ export const gatewayMemoryWorkers: Comparison = {
     return {
       tables: [
         [
-          ['resident, two workers and what they share', 'least MB', 'most MB', `≤ ${mayGrow} ×`, ''],
+          ['resident in all processes, two workers', 'least MB', 'most MB', `≤ ${mayGrow} ×`, ''],
           [...row('first half, after a tenth', first), '', ''],
           [...row('second half', second), shown(growth), growth <= mayGrow ? 'met' : 'MISSED'],
         ],
