@@ -2,6 +2,7 @@ import { type Cookie, createBrowser } from '../harness/browser.ts'
 import type { Page } from '../harness/comparison.ts'
 import type { FlowResult, Flows } from '../harness/flow-driver.ts'
 import { type Settings, type Spread, spread } from '../harness/measure.ts'
+import { ofHashing } from '../harness/password-cost.ts'
 import { people } from '../harness/people.ts'
 import { type BenchProcess, support } from '../harness/process.ts'
 import { range } from '../harness/report.ts'
@@ -110,18 +111,9 @@ const flowRound = async (
 const hashing = ({ password, session }: FlowRound): number => (password.poolMicros - session.poolMicros) / 1000
 const besideHashing = (round: FlowRound): number => round.password.cpuMicros / 1000 - hashing(round)
 
-/**
- * The 2 ms are of a processor that hashes 85 passwords a second. On whatever processor, a sign-in may cost so many
- * times what Argon2 costs by itself.
- */
-const hashedPerSecond = 85
-const besideHashingMs = 2
-const bars = {
-  besideHashingMs,
-  ofHashing: 1 + (besideHashingMs * hashedPerSecond) / 1000,
-  requests: 4,
-  sessionRatio: 2.5,
-}
+const bars = { besideHashingMs: 2, requests: 4, sessionRatio: 2.5 }
+/** A whole sign-in, as a multiple of what Argon2 costs by itself. */
+const mostOfHashing = 1 + ofHashing(bars.besideHashingMs)
 
 const rateOf = ({ flows, seconds }: FlowResult): number => flows / seconds
 
@@ -149,7 +141,7 @@ const flowPage = (measured: { name: string; rounds: FlowRound[] }[]): Page => {
     ours.rounds.map((round, index) => besideHashing(peer.rounds[index]!) / besideHashing(round)),
   )
   const requests = over(ours, ({ password }) => password.result.requests)
-  const ofHashing = (of: Measured) => over(of, ({ password, passwordMicros }) => password.cpuMicros / passwordMicros)
+  const timesHashing = (of: Measured) => over(of, ({ password, passwordMicros }) => password.cpuMicros / passwordMicros)
   const ofFloor = spread(
     ours.rounds.map((round, index) => rateOf(round.password.result) / rateOf(floor.rounds[index]!.password.result)),
   )
@@ -208,12 +200,12 @@ const flowPage = (measured: { name: string; rounds: FlowRound[] }[]): Page => {
         ['the floor, the same', `${range(over(floor, besideHashing), 2)} ms`, '', ''],
         [
           'Surrogate, sign-in by password, all of it / Argon2 by itself',
-          `${range(ofHashing(ours), 2)} ×`,
-          `≤ ${bars.ofHashing.toFixed(2)} ×`,
-          verdict(ofHashing(ours).median <= bars.ofHashing),
+          `${range(timesHashing(ours), 2)} ×`,
+          `≤ ${mostOfHashing.toFixed(2)} ×`,
+          verdict(timesHashing(ours).median <= mostOfHashing),
         ],
-        ['the floor, the same', `${range(ofHashing(floor), 2)} ×`, '', ''],
-        ['oidc-provider, the same', `${range(ofHashing(peer), 2)} ×`, '', ''],
+        ['the floor, the same', `${range(timesHashing(floor), 2)} ×`, '', ''],
+        ['oidc-provider, the same', `${range(timesHashing(peer), 2)} ×`, '', ''],
         ['Surrogate / the floor, sign-ins by password a second', `${range(ofFloor, 2)} ×`, '', ''],
         [
           'Surrogate, requests of a sign-in by password',

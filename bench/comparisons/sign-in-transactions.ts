@@ -13,21 +13,19 @@ const flows = 20
 const atMost = 4
 
 interface Noted extends RoundTripOn {
-  at: number
   roundTrip: string
 }
 
 /**
  * What a sign-in by password asks PostgreSQL for, read off the wire of an issuer of its own, one sign-in at a time: the
- * fewest of some, because what the issuer does beside it only adds. The longest silence in it is the hashing of the
- * password.
+ * fewest of some, because what the issuer does beside it only adds.
  */
 export const measureTransactions = async (stage: Stage, postgres: Connection, digest: string): Promise<Page> => {
   const seeded = await seedSignIn(postgres, { digest, name: 'sign_in_transactions' })
   stage.onStop(seeded.close)
   let noted: Noted[] = []
   const proxy = await startCountingProxy(seeded.connection, {
-    onRoundTrip: (roundTrip, on) => noted.push({ at: performance.now(), roundTrip, ...on }),
+    onRoundTrip: (roundTrip, on) => noted.push({ roundTrip, ...on }),
   })
   stage.onStop(proxy.close)
   const server = await stage.serve(new URL('../targets/issuer.ts', import.meta.url), underTest, {
@@ -87,8 +85,6 @@ interface Step {
   roundTrip: string
   /** Sent without waiting for the one before it on its connection. */
   isBehind: boolean
-  /** After the one before it. */
-  pauseMs: number
   /** Transactions before it. */
   open: number
 }
@@ -98,29 +94,18 @@ const ends = ({ roundTrip }: Pick<Step, 'roundTrip'>) => /^(commit|rollback)/i.t
 
 const stepsOf = (noted: readonly Noted[]): Step[] => {
   const open = new Set<number>()
-  let last = noted[0]?.at ?? 0
-  return noted.map(({ at, roundTrip, connection, isBehind }) => {
-    const step = { roundTrip, isBehind, pauseMs: at - last, open: open.size }
-    last = at
+  return noted.map(({ roundTrip, connection, isBehind }) => {
+    const step = { roundTrip, isBehind, open: open.size }
     if (begins(step)) open.add(connection)
     else if (ends(step)) open.delete(connection)
     return step
   })
 }
 
-/**
- * The pause that is usually the longest is the hashing: how many transactions are open in it at least, since jobs in the
- * background have some of their own.
- */
-const openWhileHashing = (counted: readonly Counted[]): number => {
-  const all = counted.flatMap(({ steps }) => steps)
-  const names = [...new Set(all.map(({ roundTrip }) => roundTrip))]
-  const pauses = names.map((name) => {
-    const steps = all.filter(({ roundTrip }) => roundTrip === name)
-    return {
-      usual: spread(steps.map(({ pauseMs }) => pauseMs)).median,
-      open: spread(steps.map(({ open }) => open)).low,
-    }
-  })
-  return pauses.toSorted((a, b) => b.usual - a.usual)[0]?.open ?? Number.NaN
-}
+/** Before what keeps the success; jobs in the background have transactions of their own, so the least of some. */
+const openWhileHashing = (counted: readonly Counted[]): number =>
+  spread(
+    counted.flatMap(({ steps }) => steps.filter(({ roundTrip }) => roundTrip === afterHashing)).map(({ open }) => open),
+  ).low
+
+const afterHashing = 'sign-in-success'

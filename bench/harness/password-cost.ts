@@ -13,3 +13,9 @@ export const passwordMicros = async ({ password, digest, times }: PasswordRound)
   const spent = process.cpuUsage()
   return (spent.user + spent.system - user - system) / times
 }
+
+/**
+ * Milliseconds that are a bar, as a multiple of what Argon2 costs by itself: they are of a processor that hashes 85
+ * passwords a second, and processors differ by more than what is measured.
+ */
+export const ofHashing = (barMs: number): number => (barMs * 85) / 1000
