@@ -3,7 +3,7 @@ import { connect as connectTls } from 'node:tls'
 import type { Comparison, Page } from '../harness/comparison.ts'
 import type { GatewayFileSettings } from '../harness/gateway-file.ts'
 import type { Load, LoadResult, Protocol } from '../harness/load-generator.ts'
-import type { Settings } from '../harness/measure.ts'
+import { type Settings, type Spread, spread } from '../harness/measure.ts'
 import { type BenchProcess, support, underTest } from '../harness/process.ts'
 import type { Server, Stage } from '../harness/stage.ts'
 import { request } from './gateway.ts'
@@ -89,8 +89,8 @@ const fill = async (
 }
 
 /**
- * The same of two workers. Nobody collects in them but V8 itself, so what is resident rises and falls: the least in the
- * second half is held against the least in the first, after the tenth in which caches and pools fill.
+ * The same of two workers. Nobody collects in them but V8 itself, when it likes: the least that is resident in the second
+ * half is held against the least in the first, after the tenth in which caches and pools fill.
  */
 export const gatewayMemoryWorkers: Comparison = {
   name: 'gateway-memory-workers',
@@ -109,10 +109,14 @@ export const gatewayMemoryWorkers: Comparison = {
     })
     progress('')
     const between = (from: number, to: number) =>
-      resident.filter(({ requests }) => requests > from * perStage && requests <= to * perStage).map(({ rss }) => rss)
+      spread(
+        resident
+          .filter(({ requests }) => requests > from * perStage && requests <= to * perStage)
+          .map(({ rss }) => rss),
+      )
     const [first, second] = [between(1, stages / 2), between(stages / 2, Number.POSITIVE_INFINITY)]
-    const growth = Math.min(...second) / Math.min(...first)
-    const row = (name: string, rss: number[]) => [name, megabytes(Math.min(...rss)), megabytes(Math.max(...rss))]
+    const growth = second.low / first.low
+    const row = (name: string, { low, high }: Spread) => [name, megabytes(low), megabytes(high)]
     return {
       tables: [
         [

@@ -91,7 +91,7 @@ describe('somebody new', () => {
     // Neither its code nor its state is told to anybody else.
     const [event] = await eventsSince(before)
     expect(event).toMatchObject({ method: 'GET', path: `/callback/${federated.social}` })
-    expect(JSON.stringify(event)).not.toContain(back.searchParams.get('code'))
+    for (const name of ['code', 'state']) expect(JSON.stringify(event)).not.toContain(back.searchParams.get(name)!)
     // It counts once: with the same answer again there is nothing left to do.
     const again = await visitor.get(back.href)
     expect({ status: again.status, location: again.location }).toEqual({ status: 200, location: undefined })
