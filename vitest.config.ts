@@ -37,6 +37,7 @@ export default defineConfig({
           include: ['test/**/*.test.ts'],
           exclude: ['test/architecture.test.ts'],
           globalSetup: ['test/support/global-setup.ts'],
+          setupFiles: process.env['SENT_STATEMENTS'] ? ['test/setup/sent-statements.ts'] : [],
           // A worker loads the product once, not once a file: half of the time of most files. What a file changes in
           // the process it undoes.
           isolate: false,

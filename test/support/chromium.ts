@@ -44,6 +44,7 @@ let server: Promise<BrowserServer> | undefined
  * test opens a context of its own in it, and `close()` closes what was opened by this call. It ends with the process.
  */
 export const startChromium = async (): Promise<Browser> => {
-  server ??= playwright.launchServer(options)
+  // Tests of a hangup send one to their process, which is this one's.
+  server ??= playwright.launchServer({ ...options, handleSIGHUP: false })
   return playwright.connect((await server).wsEndpoint())
 }
