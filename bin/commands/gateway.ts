@@ -7,13 +7,9 @@ import { didYouMean } from '../../platform/nearest.ts'
 import { StartupError } from '../../platform/startup-error.ts'
 import { counted } from '../cli/counted.ts'
 import { parseOptions } from '../cli/options.ts'
-import { serve } from '../cli/serve.ts'
 import { settings } from '../cli/settings.ts'
 import { processTerminal, type Terminal } from '../cli/terminal.ts'
-import { adminUrlOf, askGateway, inspectionText } from '../gateway/inspect.ts'
 import { type InspectSettings, type InspectValues, inspectVerbs } from '../gateway/inspect-verbs.ts'
-import { openAdmin } from '../parts/admin.ts'
-import { openGateway } from '../parts/gateway.ts'
 
 /**
  * `surrogate gateway [--config f]` runs the gateway. `check [f]` says what is wrong with the file and those that it
@@ -39,6 +35,12 @@ export const gatewayCommand = async (
 
   const source = fileSource(file, env)
   const config = await source.load()
+  // Neither check nor inspect waits for the gateway's own modules.
+  const [{ serve }, { openAdmin }, { openGateway }] = await Promise.all([
+    import('../cli/serve.ts'),
+    import('../parts/admin.ts'),
+    import('../parts/gateway.ts'),
+  ])
   return serve({ name: 'gateway', level: own.LOG_LEVEL }, async (service) => {
     await openAdmin(service, config.admin)
     await openGateway(service, { config, source, opaBin: own.OPA_BIN })
@@ -99,6 +101,7 @@ const inspect = async (invocation: {
   const [name, ...rest] = args
   if (name === undefined) {
     allow(values, ['config', 'admin', 'json'], 'gateway inspect')
+    const { adminUrlOf, askGateway, inspectionText } = await import('../gateway/inspect.ts')
     const admin = values.admin ?? adminUrlOf((await loadGatewayConfig(values.config, terminal.env)).admin)
     const inspected = await askGateway(admin)
     terminal.say(values.json ? `${JSON.stringify(inspected, null, 2)}\n` : inspectionText(inspected))

@@ -1,36 +1,12 @@
-import { readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 import { StartupError } from '../../platform/startup-error.ts'
-import { checkRules } from '../../policies/authoring/check.ts'
-import { PolicyError, shippedPolicies } from '../../policies/decide.ts'
-import {
-  CompilerMissing,
-  compilePolicies,
-  findOpa,
-  issueLine,
-  readSources,
-  suppliedCapabilities,
-} from '../../policies/engine/index.ts'
-import { bundleFile } from '../../policies/origin.ts'
-import { inputSchemas } from '../../policies/schemas.ts'
-import { counted } from '../cli/counted.ts'
-import { demoRules, demoRulesFile } from '../demo/rules.ts'
-import { benchPolicies } from '../policy/bench.ts'
-import { bodyHints } from '../policy/body-hints.ts'
-import { buildBundle } from '../policy/build.ts'
-import { evalPolicies } from '../policy/eval.ts'
-import { explainDecision } from '../policy/explain.ts'
-import { runHttpCases, workWarnings } from '../policy/http-cases.ts'
+import { CompilerMissing, findOpa, issueLine, PolicyError } from '../../policies/engine/index.ts'
 import { type Invocation, UsageError } from '../policy/invocation.ts'
-import { servePolicies } from '../policy/serve.ts'
-import { spellingHints } from '../policy/spelling-hints.ts'
-import { testPolicies } from '../policy/test.ts'
 
 const usage = `Usage: surrogate policy <command> [options]
 
   build    compiles a folder of rules to a bundle
-           --output <file>       default <path>/${bundleFile}
+           --output <file>       default <path>/bundle.tar.gz
            --revision <text>     default a fingerprint of the rules
            --serial <number>     grows from one published bundle to the next; default the time in seconds when signed
            --signing-key <file>  private key in PEM; --key-id <name> (default), --algorithm ES256 | RS256, --scope <text>
@@ -92,7 +68,9 @@ export const policyCommand = async (
   try {
     const command = commands.get(name)
     if (!command) throw new UsageError(name === '' ? 'name a command' : `there is no command "${name}"`)
-    return await command.run({ ...parse(rest, command), opa: () => findOpa({ opaBin }), say, complain })
+    const invocation = { ...parse(rest, command), opa: () => findOpa({ opaBin }), say, complain }
+    const run = await command.load()
+    return await run(invocation)
   } catch (error) {
     if (error instanceof UsageError) {
       complain(`${error.message}\n\n${usageOf(name)}`)
@@ -108,40 +86,9 @@ export const policyCommand = async (
   }
 }
 
-const check = async (invocation: Invocation): Promise<number> => {
-  const { path, opa, say } = invocation
-  const sources = await readSources(path, { tests: true })
-  const issues = await checkRules({ sources, opa: await opa() })
-  for (const issue of issues) say(issueLine(issue))
-  if (issues.length === 0) {
-    for (const hint of await spellingHints(invocation)) say(`warning: ${issueLine(hint)}`)
-    for (const hint of await bodyHints(invocation)) say(`warning: ${hint}`)
-    for (const warning of workWarnings((await runHttpCases(invocation)) ?? [])) say(warning)
-  }
-  say(issues.length === 0 ? `${counted(sources.size, 'file')}: no mistakes` : counted(issues.length, 'mistake'))
-  return issues.length === 0 ? 0 : 1
-}
-
-/** For maintainers of Surrogate, after a change of OPA, of the built-in functions or of the input. */
-const generate = async ({ opa, say, ...invocation }: Invocation): Promise<number> => {
-  const binary = await opa()
-  const files = {
-    'engine/capabilities.json': await suppliedCapabilities(binary),
-    'input-schema.json': inputSchemas.gateway,
-    'signin-input-schema.json': inputSchemas.signin,
-  }
-  for (const [name, content] of Object.entries(files)) {
-    const before = await readFile(join(shippedPolicies, name), 'utf8').catch(() => 'null')
-    if (JSON.stringify(JSON.parse(before)) === JSON.stringify(content)) continue
-    await writeFile(join(shippedPolicies, name), `${JSON.stringify(content, null, 2)}\n`)
-    say(`${name} changed; format it with "npm run format"`)
-  }
-  await writeFile(demoRulesFile, await compilePolicies({ sources: await demoRules(), opa: binary }))
-  return buildBundle({ ...invocation, path: shippedPolicies, opa, say })
-}
-
 interface Command {
-  run: (invocation: Invocation) => Promise<number>
+  /** Its module, when it runs. */
+  load: () => Promise<(invocation: Invocation) => Promise<number>>
   options: ParseArgsOptionsConfig
   /** Whether it takes names beside options. */
   positionals?: boolean
@@ -154,21 +101,47 @@ const questions = { path: text, cases: text, config: text, case: text, entrypoin
 const signing = { serial: text, 'signing-key': text, 'key-id': text, algorithm: text, scope: text }
 
 const commands = new Map<string, Command>([
-  ['build', { run: buildBundle, options: { path: text, output: text, revision: text, ...signing } }],
-  ['check', { run: check, options: { path: text, cases: text, config: text } }],
+  [
+    'build',
+    {
+      load: async () => (await import('../policy/build.ts')).buildBundle,
+      options: { path: text, output: text, revision: text, ...signing },
+    },
+  ],
+  [
+    'check',
+    {
+      load: async () => (await import('../policy/check.ts')).checkPolicies,
+      options: { path: text, cases: text, config: text },
+    },
+  ],
   [
     'test',
     {
-      run: testPolicies,
+      load: async () => (await import('../policy/test.ts')).testPolicies,
       options: { path: text, cases: text, config: text, junit: text, threshold: text, coverage: flag },
     },
   ],
-  ['explain', { run: explainDecision, options: { ...questions, id: text, json: flag }, positionals: true }],
-  ['bench', { run: benchPolicies, options: { ...questions, decisions: text }, positionals: true }],
+  [
+    'explain',
+    {
+      load: async () => (await import('../policy/explain.ts')).explainDecision,
+      options: { ...questions, id: text, json: flag },
+      positionals: true,
+    },
+  ],
+  [
+    'bench',
+    {
+      load: async () => (await import('../policy/bench.ts')).benchPolicies,
+      options: { ...questions, decisions: text },
+      positionals: true,
+    },
+  ],
   [
     'eval',
     {
-      run: evalPolicies,
+      load: async () => (await import('../policy/eval.ts')).evalPolicies,
       options: {
         data: { ...list, short: 'd' },
         bundle: { ...list, short: 'b' },
@@ -185,7 +158,7 @@ const commands = new Map<string, Command>([
   [
     'serve',
     {
-      run: servePolicies,
+      load: async () => (await import('../policy/serve.ts')).servePolicies,
       options: {
         path: text,
         addr: text,
@@ -200,7 +173,7 @@ const commands = new Map<string, Command>([
       positionals: true,
     },
   ],
-  ['generate', { run: generate, options: {} }],
+  ['generate', { load: async () => (await import('../policy/generate.ts')).generatePolicies, options: {} }],
 ])
 
 const parse = (

@@ -4,7 +4,8 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { silentLogger } from '../../platform/logger.ts'
 import { defaultEntrypoint, loadPolicies, PolicyError, type PolicySet } from '../../policies/decide.ts'
-import { casesOf, type Invocation, number, questionOfCase, resolverOf } from './invocation.ts'
+import { casesOf, questionOfCase, resolverOf } from './cases.ts'
+import { type Invocation, number } from './invocation.ts'
 
 /**
  * `surrogate policy bench`: how long a decision takes, with and without the memory of answers, and whether memory

@@ -5,7 +5,8 @@ import { silentLogger } from '../../platform/logger.ts'
 import { explain, explanationLines } from '../../policies/authoring/explain.ts'
 import { defaultEntrypoint, loadPolicies, PolicyError } from '../../policies/decide.ts'
 import { readSources } from '../../policies/engine/index.ts'
-import { type Invocation, questionOfCase, UsageError } from './invocation.ts'
+import { questionOfCase } from './cases.ts'
+import { type Invocation, UsageError } from './invocation.ts'
 
 /** `surrogate policy explain`: which rules made a decision, of a line of the decision log, an input, or a case. */
 export const explainDecision = async (invocation: Invocation): Promise<number> => {

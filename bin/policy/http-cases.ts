@@ -2,7 +2,8 @@ import { silentLogger } from '../../platform/logger.ts'
 import { type CaseResult, type PolicyCase, type ResolveCase, runCases } from '../../policies/authoring/cases.ts'
 import { loadPolicies } from '../../policies/decide.ts'
 import { defaultUnits } from '../../policies/engine/index.ts'
-import { casesOf, type Invocation, resolverOf } from './invocation.ts'
+import { casesOf, resolverOf } from './cases.ts'
+import type { Invocation } from './invocation.ts'
 
 /** Cases in the words of HTTP, through the compiled rules. Undefined: there are none. */
 export const runHttpCases = async (invocation: Invocation): Promise<CaseResult[] | undefined> => {

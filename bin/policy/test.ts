@@ -3,8 +3,9 @@ import type { CaseResult } from '../../policies/authoring/cases.ts'
 import { testRules } from '../../policies/authoring/check.ts'
 import { coverageLines, ruleCoverage } from '../../policies/authoring/coverage.ts'
 import { readSources, type Sources } from '../../policies/engine/index.ts'
+import { casesOf, resolverOf } from './cases.ts'
 import { questionsOf, runHttpCases, workWarnings } from './http-cases.ts'
-import { casesOf, type Invocation, number, resolverOf } from './invocation.ts'
+import { type Invocation, number } from './invocation.ts'
 import { junitXml, type TestReport } from './junit.ts'
 
 /**
