@@ -1,5 +1,6 @@
 import { symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { tryAnswer } from '../../../gateway/inspection/policy-answers.ts'
 import { ruleHeader, sha256, shippedRules, startPolicyFolder } from '../../support/policy-folder.ts'
@@ -71,7 +72,7 @@ describe('the files', () => {
   })
 
   test('a bundle has none, and nothing can be tried beside it', async () => {
-    const bundle = new URL('../../../policies/bundle.tar.gz', import.meta.url).pathname
+    const bundle = fileURLToPath(new URL('../../../policies/bundle.tar.gz', import.meta.url))
     const other = await startPolicyFolder({}, { policies: { path: undefined, bundle } })
     onTestFinished(() => other.close())
     expect(await other.client.get('policies')).toMatchObject({

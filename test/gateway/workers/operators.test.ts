@@ -35,7 +35,7 @@ beforeAll(async () => {
     upstreams: {
       orders: {
         targets: [{ url: ill.url, labels: { track: 'canary' } }, { url: well.url }],
-        health: { path: '/healthz', interval: '200ms', timeout: '200ms' },
+        health: { path: '/healthz', interval: '1s', timeout: '1s' },
         slowStart: '0s',
       },
     },
