@@ -97,6 +97,7 @@ describe.skipIf(!chromium)('in Chromium', () => {
     await refused
     await session.send('WebAuthn.setAutomaticPresenceSimulation', { authenticatorId, enabled: false })
     await page.getByRole('alert').getByText('No passkey was accepted.').waitFor()
+    // One more answer may be under way.
     await expect.poll(() => page.goto(client.authorizationUrl()).then(Boolean, () => false)).toBe(true)
     await enter(page, 'joan')
     await expect.poll(held).toBe(0)

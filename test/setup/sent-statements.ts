@@ -8,6 +8,7 @@ import { expect } from 'vitest'
  * line of JSON (`[file, statement]`) for each statement that it has not sent before, by its name or else by its text.
  * What other processes send is not. `.ci/files-that-send.cjs` reads it.
  */
+
 interface Recorder {
   file: string
   sent: Set<string>
