@@ -31,9 +31,10 @@ import type { PasswordRules } from '../directory/users/password-policy/password-
 import { password } from '../directory/users/user.ts'
 import { insertUser } from '../directory/users/user-store.ts'
 import { authenticationBy } from '../interaction/proofs.ts'
-import { establishSession, type SessionLimits } from '../interaction/sign-in-session.ts'
+import { prepareSession, type SessionLimits } from '../interaction/sign-in-session.ts'
 import type { VisitorOf } from '../interaction/visitor.ts'
 import { authorizationCode, insertAuthorization } from '../tokens/authorizations/authorization-store.ts'
+import { insertSession } from '../tokens/sessions/session-store.ts'
 import { newSignInSid } from '../tokens/sid.ts'
 import type { ConsoleCall } from './console-endpoint.ts'
 import type { ConsoleCookies } from './cookies.ts'
@@ -158,8 +159,7 @@ export const createSetupCalls = (dependencies: SetupDependencies): Readonly<Reco
       const experience = await readSetting(own, signInExperience)
       if (passkey) await offerPasskeys(trx, experience)
       const visitor = visitorOf(request)
-      const session = await establishSession(own, issuerCookies, {
-        current: undefined,
+      const { session, setCookie } = prepareSession(issuerCookies, {
         event: 'SignIn',
         userId,
         proofs: [],
@@ -168,6 +168,7 @@ export const createSetupCalls = (dependencies: SetupDependencies): Readonly<Reco
         limits: dependencies.sessionLimits(),
         visitor,
       })
+      await insertSession(own, session)
       const isAuthorized = await insertAuthorization(own, {
         id: newSignInSid(),
         sessionId: session.id,
@@ -185,7 +186,7 @@ export const createSetupCalls = (dependencies: SetupDependencies): Readonly<Reco
       })
       if (!isAuthorized) throw new Error('A session that was just made does not count.')
       return {
-        setCookie: session.setCookie,
+        setCookie,
         recoveryCodes: needsRecoveryCodes(experience, credentials)
           ? await factors.replaceBackupCodes(trx, userId)
           : undefined,

@@ -80,7 +80,8 @@ export const createFederatedProofs = ({
   audit: TokenAudit
   settings: () => SignInExperience
 }): FederatedProofs => {
-  const linkingFor = (trx: Transaction, identity: FederatedIdentity) => findLinking(trx, identity, settings())
+  // It is asked again where the sign-in finishes: until then it may change.
+  const linkingFor = (identity: FederatedIdentity) => findLinking(query, identity, settings())
 
   const note = (
     { id, event, client }: Interaction,
@@ -106,33 +107,44 @@ export const createFederatedProofs = ({
 
   /** What the pages go on with: an account is signed in to, begun, or named to be proven. */
   const settle = async (
-    trx: Query,
     interaction: Interaction,
     proofId: string,
     identity: FederatedIdentity,
   ): Promise<{ linking: Linking; refused?: FederationOutcome }> => {
     const { id } = interaction
-    const turnTo = async (event: InteractionEventName) => {
-      if (interaction.event !== event) await beginEvent(trx, { id, event, isAnew: false })
-    }
-    const linking = await linkingFor(trx, identity)
+    /** The interaction is for `event` from now on, where it is not already; else what is kept is all that changes. */
+    const turningTo = (
+      event: InteractionEventName,
+      work: (on: Transaction, turn: () => Promise<void>) => Promise<void>,
+    ) =>
+      interaction.event === event
+        ? work(query, async () => {})
+        : transaction((trx) => work(trx, () => beginEvent(trx, { id, event, isAnew: false })))
+    const linking = await linkingFor(identity)
     const data = dataOf(identity, linking)
     if (linking.outcome === 'prove_first') {
-      await turnTo('SignIn')
-      await offerLink(trx, { interactionId: id, userId: linking.userId, data })
+      await turningTo('SignIn', async (on, turn) => {
+        await turn()
+        await offerLink(on, { interactionId: id, userId: linking.userId, data })
+      })
       return { linking, refused: 'prove_first' }
     }
+    const kept = { interactionId: id, kind: 'federated', data } as const
     if (linking.outcome === 'new') {
       const refused = refusalOfNew(settings(), identity)
       if (refused) return { linking, refused }
       const purpose = interaction.event === 'Register' ? 'register' : 'sign_in'
-      await keepProof(trx, { interactionId: id, userId: null, kind: 'federated', purpose, data, pendingId: proofId })
-      await turnTo('Register')
+      await turningTo('Register', async (on, turn) => {
+        await keepProof(on, { ...kept, userId: null, purpose, pendingId: proofId })
+        await turn()
+      })
       return { linking }
     }
-    await turnTo('SignIn')
     const { userId } = linking
-    await keepProof(trx, { interactionId: id, userId, kind: 'federated', purpose: 'sign_in', data })
+    await turningTo('SignIn', async (on, turn) => {
+      await turn()
+      await keepProof(on, { ...kept, userId, purpose: 'sign_in' })
+    })
     return { linking }
   }
 
@@ -205,7 +217,7 @@ export const createFederatedProofs = ({
         return goOn
       }
       const { identity } = completed
-      const { linking, refused } = await transaction((trx) => settle(trx, interaction, awaited.id, identity))
+      const { linking, refused } = await settle(interaction, awaited.id, identity)
       if (refused) {
         const told = { outcome: refused, provider, email: identity.email }
         await keepDecision(query, place.id, { federation: told })
@@ -233,21 +245,18 @@ export const createFederatedProofs = ({
       }
       const { identity } = completed
       const { purpose } = awaited
-      const kept = await transaction(async (trx) => {
-        const linking = await linkingFor(trx, identity)
-        const data = dataOf(identity, linking)
-        const id =
-          purpose === 'sign_in' && linking.outcome === 'prove_first'
-            ? await offerLink(trx, { interactionId: interaction.id, proofId, userId: linking.userId, data })
-            : await keepProof(trx, {
-                ...{ interactionId: interaction.id, kind: 'federated', pendingId: proofId, purpose, data },
-                userId: ownerOf(purpose, linking, interaction),
-              })
-        return id === undefined ? undefined : { linking, proofId: id }
-      })
-      if (!kept) return { outcome: 'over' }
-      note(interaction, visitor, connectorId, { identity, linking: kept.linking })
-      return { outcome: 'verified', identity, ...kept }
+      const linking = await linkingFor(identity)
+      const data = dataOf(identity, linking)
+      const keptId =
+        purpose === 'sign_in' && linking.outcome === 'prove_first'
+          ? await offerLink(query, { interactionId: interaction.id, proofId, userId: linking.userId, data })
+          : await keepProof(query, {
+              ...{ interactionId: interaction.id, kind: 'federated', pendingId: proofId, purpose, data },
+              userId: ownerOf(purpose, linking, interaction),
+            })
+      if (keptId === undefined) return { outcome: 'over' }
+      note(interaction, visitor, connectorId, { identity, linking })
+      return { outcome: 'verified', proofId: keptId, identity, linking }
     },
   }
 }

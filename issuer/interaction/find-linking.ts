@@ -15,10 +15,10 @@ export const findLinking = async (
   { socialSignIn }: LinkingSettings,
 ): Promise<Linking> => {
   const { kind, email } = identity
-  const [holderId, account] = await Promise.all([
-    findHolder(trx, identity),
-    email === undefined ? undefined : findByAddress(trx, email, identity),
-  ])
+  const holderId = await findHolder(trx, identity)
+  // An address says nothing of an identity that is somebody's.
+  const isAsked = holderId === undefined && email !== undefined
+  const account = isAsked ? await findByAddress(trx, email, identity) : undefined
   const linksAutomatically = socialSignIn.automaticAccountLinking
   return linkingOf({ holderId, assertion: { kind, email }, account, linksAutomatically })
 }

@@ -20,7 +20,13 @@ import type { Notices } from './notices.ts'
 import { recordingOf } from './recording.ts'
 import { resetPassword } from './reset-password.ts'
 import { openRedirect, type Redirect, sealRedirect } from './sealed-redirect.ts'
-import { createSignInPerson, endAfterSignIn, type SignInPerson, type SigningIn } from './sign-in-person.ts'
+import {
+  createSignInPerson,
+  endAfterSignIn,
+  type SignedIn,
+  type SignInPerson,
+  type SigningIn,
+} from './sign-in-person.ts'
 import type { SessionLimits } from './sign-in-session.ts'
 import { isProven, newPerson, type Situation } from './situation.ts'
 import type { StandingOf } from './standing.ts'
@@ -147,22 +153,27 @@ const finishWithin = async (finishing: Finishing): Promise<Proceeded> => {
   }
 
   const signingIn = { recording, interaction, situation, visitor, limits }
-  const isSigningIn = signsIn(step, situation)
-  const signedIn = isSigningIn ? await finishing.signInPerson(signingIn) : undefined
-  if (isSigningIn && !signedIn) {
+  const complete = async (
+    session: SignedIn['session'] | undefined,
+    setCookies: readonly string[],
+  ): Promise<Redirect> => {
+    const { response, code, error } = await answerOf(finishing, request, step)
+    const redirect = { response, setCookies }
+    // Neither needs the answer of the other, so they are sent together.
+    await Promise.all([
+      code && authorize(signingIn, session, code),
+      conclude(finishing, interaction, { redirect, error, userId: session?.userId }),
+    ])
+    return redirect
+  }
+  if (!signsIn(step, situation)) return { kind: 'redirect', redirect: await complete(situation.session, []) }
+  const done = await finishing.signInPerson(signingIn, ({ session, setCookies }) => complete(session, setCookies))
+  if (!done) {
     await voidProofs(trx, id)
     return { kind: 'page' }
   }
-  const session = signedIn?.session ?? situation.session
-  const { response, code, error } = await answerOf(finishing, request, step)
-  const redirect = { response, setCookies: signedIn?.setCookies ?? [] }
-  // Neither needs the answer of the other, so they are sent together.
-  await Promise.all([
-    code && authorize(signingIn, session, code),
-    conclude(finishing, interaction, { redirect, error, userId: session?.userId }),
-  ])
-  if (signedIn) await endAfterSignIn(signedIn, signingIn)
-  return { kind: 'redirect', redirect }
+  await endAfterSignIn(done.signedIn, signingIn)
+  return { kind: 'redirect', redirect: done.completed }
 }
 
 /** What the client gets, and where the browser goes. */

@@ -8,6 +8,7 @@ import { toUser, type UserRow } from '../directory/users/user.ts'
 import { endAllOfUser, endSessionHere } from '../tokens/authorizations/end.ts'
 import { forgetDevices } from '../tokens/sessions/known-device-store.ts'
 import { acrs } from '../tokens/sessions/session.ts'
+import { insertSession, renewSession } from '../tokens/sessions/session-store.ts'
 import { tokenDigest } from '../tokens/token-digest.ts'
 import type { Became, BecomePerson } from './become-person.ts'
 import { deviceLabel } from './device-label.ts'
@@ -16,9 +17,9 @@ import type { Notices } from './notices.ts'
 import { keepDevice, notePersonSignsIn } from './person-store.ts'
 import { authenticating, authenticationBy, identifies, type Proof } from './proofs.ts'
 import type { InteractionRecording } from './recording.ts'
-import { establishSession, type SessionLimits } from './sign-in-session.ts'
+import { prepareSession, type SessionLimits } from './sign-in-session.ts'
 import type { Situation } from './situation.ts'
-import { areStillTrue } from './still-true.ts'
+import { hasAddresses, holds } from './still-true.ts'
 import type { Visitor } from './visitor.ts'
 
 export interface SignedIn {
@@ -37,9 +38,13 @@ export interface SigningIn {
 
 /**
  * Makes of whom the interaction is about what it was staged for, and signs them in: user, factors, session, known
- * browser, notices and events. Undefined when what was proven is true no longer. `endAfterSignIn` has to follow.
+ * browser, notices and events. Undefined when what was proven is true no longer. `complete` writes what follows from
+ * the session, and is sent with it; `endAfterSignIn` has to come after both.
  */
-export type SignInPerson = (signingIn: SigningIn) => Promise<SignedIn | undefined>
+export type SignInPerson = <Completed>(
+  signingIn: SigningIn,
+  complete: (signedIn: SignedIn) => Promise<Completed>,
+) => Promise<{ signedIn: SignedIn; completed: Completed } | undefined>
 
 /** As long as the browser keeps it, in seconds. */
 const deviceCookieLife = 400 * 86_400
@@ -54,7 +59,7 @@ export const createSignInPerson =
     becomePerson: BecomePerson
     notices: Notices
   }): SignInPerson =>
-  async ({ recording, interaction, situation, visitor, limits }) => {
+  async ({ recording, interaction, situation, visitor, limits }, complete) => {
     const { trx } = recording
     const { proofs, state, session: current, decision } = situation
     const known = proofs.find(identifies)?.userId ?? undefined
@@ -65,19 +70,28 @@ export const createSignInPerson =
     const { userId, isPasswordNew } = became
     const user = became.change === undefined ? before : await notePersonSignsIn(trx, userId, undefined)
     if (!user) return undefined
+    const { session: prepared, setCookie } = prepareSession(cookies, {
+      event: interaction.event,
+      userId,
+      proofs: proofs.filter(({ purpose }) => purpose !== 'bind'),
+      authentication: authenticationOf(interaction, proofs),
+      keep: state.keep === true,
+      limits: shortened(limits, decision?.session),
+      visitor,
+    })
+    // That of the browser goes on when it is the same person's.
+    const renewed = current?.userId === userId ? { ...prepared, id: current.id } : undefined
+    const isRenewed = renewed !== undefined && (await renewSession(trx, renewed)) !== undefined
+    const session = isRenewed ? renewed : prepared
     const device = randomToken()
-    // None needs the answer of another, so they are sent together.
-    const [session, , isDeviceKnown] = await Promise.all([
-      establishSession(trx, cookies, {
-        current,
-        event: interaction.event,
-        userId,
-        proofs: proofs.filter(({ purpose }) => purpose !== 'bind'),
-        authentication: authenticationOf(interaction, proofs),
-        keep: state.keep === true,
-        limits: shortened(limits, decision?.session),
-        visitor,
-      }),
+    const signedIn = {
+      session: { id: session.id, userId },
+      setCookies: [setCookie, cookies.set('device', device, { maxAge: deviceCookieLife })],
+      isPasswordNew,
+    }
+    // None needs the answer of another, so they are sent together, in this order.
+    const [, , isDeviceKnown, , completed] = await Promise.all([
+      !isRenewed && insertSession(trx, session),
       isPasswordNew && forgetDevices(trx, userId),
       keepDevice(trx, {
         from: visitor.device === undefined ? undefined : tokenDigest('device', visitor.device),
@@ -85,6 +99,7 @@ export const createSignInPerson =
         userId,
       }),
       recordSignIn(recording, interaction, user, became),
+      complete(signedIn),
     ])
     // Whoever has just come knows of it all.
     if (before) {
@@ -95,11 +110,7 @@ export const createSignInPerson =
         await notices.notify(trx, interaction, visitor, owner, notice)
       }
     }
-    return {
-      session: { id: session.id, userId },
-      setCookies: [session.setCookie, cookies.set('device', device, { maxAge: deviceCookieLife })],
-      isPasswordNew,
-    }
+    return { signedIn, completed }
   }
 
 /** The person, held. Undefined when they may not sign in, or what was proven is true no longer. */
@@ -109,8 +120,12 @@ const stillProven = async (
   { proofs, settings }: Pick<Situation, 'proofs' | 'settings'>,
 ): Promise<UserRow | undefined> => {
   const mark = proofs.find(({ data }) => data.digest !== undefined)?.data.digest
-  const person = await notePersonSignsIn(trx, userId, mark)
-  return person && (await areStillTrue(trx, person, authenticating(proofs), settings)) ? person : undefined
+  const shown = authenticating(proofs)
+  const [person, isHolder] = await Promise.all([
+    notePersonSignsIn(trx, userId, mark),
+    holds(trx, userId, shown, settings),
+  ])
+  return person && isHolder && hasAddresses(person, shown) ? person : undefined
 }
 
 /** Who registers has proven no more than what the account begins with. */

@@ -2,13 +2,7 @@ import type { Query } from '../../platform/database/database.ts'
 import { newId, randomToken } from '../../platform/ids.ts'
 import type { Cookies } from '../base/cookies.ts'
 import { type Session, sessionDefaults } from '../tokens/sessions/session.ts'
-import {
-  type FoundSession,
-  insertSession,
-  renewSession,
-  rotateSession,
-  touchSession,
-} from '../tokens/sessions/session-store.ts'
+import { type FoundSession, rotateSession, type SignedIn, touchSession } from '../tokens/sessions/session-store.ts'
 import type { InteractionEventName } from './interaction-state.ts'
 import { type Proof, recordTypeOf } from './proofs.ts'
 import type { Visitor } from './visitor.ts'
@@ -39,15 +33,10 @@ export const keepSessionFresh = async (
   return [sessionCookie(cookies, to, session.isPersistent, secondsUntil(session.expiresAt))]
 }
 
-/**
- * The session of somebody who has just proven who they are, always with a new cookie: that of the browser goes on when
- * it is the same person's, otherwise there is a new one.
- */
-export const establishSession = async (
-  trx: Query,
+/** The session of somebody who has just proven who they are, and the cookie of it, always a new one. */
+export const prepareSession = (
   cookies: Cookies,
   {
-    current,
     event,
     userId,
     proofs,
@@ -56,7 +45,6 @@ export const establishSession = async (
     limits,
     visitor,
   }: {
-    current: Pick<Session, 'id' | 'userId'> | undefined
     event: InteractionEventName
     userId: string
     proofs: readonly Proof[]
@@ -65,10 +53,11 @@ export const establishSession = async (
     limits: SessionLimits
     visitor: Visitor
   },
-): Promise<{ id: string; setCookie: string }> => {
+): { session: SignedIn; setCookie: string } => {
   const cookie = randomToken()
   const ttl = keep ? limits.ttl : Math.min(limits.ttl, sessionDefaults.brief)
   const session = {
+    id: newId(),
     cookie,
     userId,
     isPersistent: keep,
@@ -89,12 +78,5 @@ export const establishSession = async (
     idleTtl: Math.min(limits.idleTtl, ttl),
     ttl,
   }
-  const setCookie = sessionCookie(cookies, cookie, keep, ttl)
-  if (current?.userId === userId) {
-    const renewed = await renewSession(trx, { ...session, id: current.id })
-    if (renewed) return { id: current.id, setCookie }
-  }
-  const id = newId()
-  await insertSession(trx, { ...session, id })
-  return { id, setCookie }
+  return { session, setCookie: sessionCookie(cookies, cookie, keep, ttl) }
 }

@@ -17,10 +17,19 @@ export const areStillTrue = async (
   person: Owner,
   proofs: readonly Shown[],
   settings: LinkingSettings,
-): Promise<boolean> =>
-  proofs.every((proof) => hasAddress(person, proof)) &&
-  (await hasFactors(trx, person.id, proofs)) &&
-  (await hasIdentities(trx, person.id, proofs, settings))
+): Promise<boolean> => hasAddresses(person, proofs) && (await holds(trx, person.id, proofs, settings))
+
+/** The part of addresses. */
+export const hasAddresses = (person: Owner, proofs: readonly Shown[]): boolean =>
+  proofs.every((proof) => hasAddress(person, proof))
+
+/** The part of factors and identities. Whatever holds the person has to be sent before it. */
+export const holds = async (
+  trx: Query,
+  userId: string,
+  proofs: readonly Shown[],
+  settings: LinkingSettings,
+): Promise<boolean> => (await hasFactors(trx, userId, proofs)) && (await hasIdentities(trx, userId, proofs, settings))
 
 /** An identity is theirs, or may become theirs by its address. */
 const hasIdentities = async (
