@@ -34,8 +34,11 @@ export const normalizedPassword = (password: string): string => password.normali
 /** More than the thread that JavaScript runs in can keep busy. */
 const mostThreads = 4
 
-/** While some wait for the database, others hash. */
-const turnsPerThread = 4
+/**
+ * While one waits for the database, another hashes. More at once would sign in nobody sooner, since the thread of
+ * JavaScript and the database are what they wait for, and everybody else would wait behind them.
+ */
+const turnsFor = (threads: number): number => Math.max(2, threads)
 
 /**
  * Hashes and verifies in threads of its own, one for each processor, that let everybody else go first: whatever else
@@ -56,7 +59,7 @@ export const createPasswordHasher = ({
   close(): Promise<void>
 } => {
   const withPermit = createSemaphore({ permits: threads, maxWaiting, full: overloaded })
-  const turns = createSemaphore({ permits: turnsPerThread * threads, maxWaiting, full: overloaded })
+  const turns = createSemaphore({ permits: turnsFor(threads), maxWaiting, full: overloaded })
   const oneOfEach = createSemaphores({ permits: 1 })
   const started = new Set<HashingThread>()
   const idle = new Set<HashingThread>()
