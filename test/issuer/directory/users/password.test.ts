@@ -22,28 +22,34 @@ test('a burst beyond the queue is refused at once, and the rest is served', asyn
   expect((await hash('once more')).algorithm).toBe('Argon2id')
 })
 
-test('who waits for a turn has begun nothing, and too many are refused before they begin', async () => {
-  const { inTurn } = createPasswordHasher({ threads: 1, maxWaiting: 2 })
-  const gate = Promise.withResolvers<void>()
-  const begun: number[] = []
-  const results = Promise.allSettled(
-    Array.from({ length: 8 }, (_, n) =>
-      inTurn(String(n), () => {
-        begun.push(n)
-        return gate.promise
-      }),
-    ),
-  )
-  await setImmediate()
-  // Four for each thread, and two that wait.
-  expect(begun).toEqual([0, 1, 2, 3])
-  gate.resolve()
-  expect((await results).map(({ status }) => status)).toEqual([
-    ...Array(6).fill('fulfilled'),
-    ...Array(2).fill('rejected'),
-  ])
-  expect(begun).toEqual([0, 1, 2, 3, 4, 5])
-})
+test.each([
+  { threads: 1, atOnce: 2 },
+  { threads: 3, atOnce: 3 },
+])(
+  'who waits for a turn has begun nothing, and too many are refused before they begin: $threads threads',
+  async ({ threads, atOnce }) => {
+    const { inTurn } = createPasswordHasher({ threads, maxWaiting: 2 })
+    const gate = Promise.withResolvers<void>()
+    const begun: number[] = []
+    const results = Promise.allSettled(
+      Array.from({ length: 8 }, (_, n) =>
+        inTurn(String(n), () => {
+          begun.push(n)
+          return gate.promise
+        }),
+      ),
+    )
+    await setImmediate()
+    const turns = [...Array(atOnce).keys()]
+    expect(begun).toEqual(turns)
+    gate.resolve()
+    expect((await results).map(({ status }) => status)).toEqual([
+      ...Array(atOnce + 2).fill('fulfilled'),
+      ...Array(6 - atOnce).fill('rejected'),
+    ])
+    expect(begun).toEqual([...turns, atOnce, atOnce + 1])
+  },
+)
 
 /** The threads that are started from now on. */
 const watchThreads = (): Worker[] => {
