@@ -1,8 +1,11 @@
+/** Gives a permit back before the work that has it ends. What follows of that work runs without one. */
+export type Release = () => void
+
 /** Runs `work` when there is room for it, first come first served. */
-export type WithPermit = <Result>(work: () => Promise<Result>) => Promise<Result>
+export type WithPermit = <Result>(work: (release: Release) => Promise<Result>) => Promise<Result>
 
 /** The same where each key has room of its own. */
-export type WithPermitOf = <Result>(key: string, work: () => Promise<Result>) => Promise<Result>
+export type WithPermitOf = <Result>(key: string, work: (release: Release) => Promise<Result>) => Promise<Result>
 
 interface SemaphoreOptions {
   permits: number
@@ -30,7 +33,7 @@ export const createSemaphore = (options: SemaphoreOptions): WithPermit => {
     await new Promise<void>((resolve) => waiting.push(resolve))
   }
 
-  const release = () => {
+  const handOver = () => {
     const next = waiting.shift()
     if (next) next()
     else taken--
@@ -38,8 +41,13 @@ export const createSemaphore = (options: SemaphoreOptions): WithPermit => {
 
   return async (work) => {
     await acquire()
+    let isHeld = true
+    const release = () => {
+      if (isHeld) handOver()
+      isHeld = false
+    }
     try {
-      return await work()
+      return await work(release)
     } finally {
       release()
     }

@@ -45,6 +45,8 @@ export interface Captcha {
     isDeviceKnown: boolean
   }): Promise<CaptchaReason | undefined>
   challenge(use: CaptchaUse): CaptchaChallenge
+  /** Somebody outside is asked whether an answer is right. */
+  asksOthers: boolean
   /** Uses the answer up. */
   verify(answer: Omit<CaptchaAnswer, 'answer'> & { answer: string | undefined }): Promise<CaptchaOutcome>
   /** A proof was wrong. `identifier`: canonical. */
@@ -109,6 +111,7 @@ export const createCaptcha = ({
       return reason
     },
     challenge: (use) => provider.challenge(use),
+    asksOthers: turnstile !== undefined,
     async verify({ answer, ...use }) {
       const outcome = answer === undefined || answer === '' ? 'missing' : await provider.verify({ ...use, answer })
       outcomes.inc({ outcome })

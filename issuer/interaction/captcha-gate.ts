@@ -14,6 +14,8 @@ export type CaptchaPurpose = 'sign_in' | 'register' | 'reset'
 export interface CaptchaGate {
   isDue(interaction: Interaction, visitor: Visitor, known?: { isDeviceKnown: boolean }): Promise<boolean>
   challenge(interaction: Interaction): CaptchaChallenge
+  /** Somebody outside is asked whether an answer is right. */
+  asksOthers: boolean
   /** Uses an answer up, and keeps that it was right. */
   answer(interaction: Interaction, visitor: Visitor, answer: string | undefined): Promise<CaptchaOutcome>
   /** Who somebody is was proven wrongly. */
@@ -75,6 +77,7 @@ export const createCaptchaGate = ({
       return (await captcha.isDue({ policy: settings().captchaPolicy, require, isDeviceKnown })) !== undefined
     },
     challenge: ({ id, event }) => captcha.challenge({ purpose: purposes[event], context: id }),
+    asksOthers: captcha.asksOthers,
     async answer({ id, event }, { origin }, answer) {
       const outcome = await captcha.verify({ purpose: purposes[event], context: id, answer, ip: origin.ip })
       if (outcome === 'passed' || outcome === 'skipped') await keepDecision(query, id, { captcha: true })

@@ -4,7 +4,7 @@ import type { EventRequest } from '../../events/outbox.ts'
 import type { Query } from '../../platform/database/database.ts'
 import type { Logger } from '../../platform/logger.ts'
 import type { Metrics } from '../../platform/metrics.ts'
-import type { WithPermitOf } from '../../platform/semaphore.ts'
+import type { Release, WithPermitOf } from '../../platform/semaphore.ts'
 import { logFault } from '../base/errors/log-fault.ts'
 import type { Hmac } from '../base/hmac-keys-store.ts'
 import { type Form, onlyValue, readForm } from '../base/read-form.ts'
@@ -176,14 +176,14 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
     await answer[proceeded.kind](visit, proceeded)
   }
 
-  const submit = async (visit: Visit, form: Form, token: FormToken) => {
+  const submit = async (visit: Visit, form: Form, token: FormToken, releaseTurn: Release) => {
     const { interaction, visitor, locale, request } = visit
     const { submit: submitStep } = stepOf(token.page)
     const { situation, step } = await operations.standingOf(query, interaction, visitor)
     // Sent twice, or from a tab that was left behind: what it was about is over.
     if (step.step !== token.page) return goOn(visit)
     return submitStep({
-      ...{ query, operations, interaction, visitor, situation, step, locale, form, token },
+      ...{ query, operations, interaction, visitor, situation, step, locale, form, token, releaseTurn },
       settings: settings(),
       request: eventRequestOf(visit, request),
       count: (proof, outcome) => counter.inc({ proof, outcome }),
@@ -208,19 +208,31 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
   const post = async (request: IncomingMessage, response: ServerResponse, requestId: string) => {
     if (!isFromOwnPage(request, ownOrigin)) throw new Refusal('invalid_form', 403)
     const form = await readForm(request)
-    const take = () => takeForm(request, response, requestId, form)
+    const take = (releaseTurn: Release) => takeForm({ request, response, requestId, form, releaseTurn })
     const hashes = (onlyValue(form, 'password') ?? '') !== ''
-    await (hashes ? inTurn(idOf(request.url) ?? '', take) : take())
+    await (hashes ? inTurn(idOf(request.url) ?? '', take) : take(() => {}))
   }
 
-  const takeForm = async (request: IncomingMessage, response: ServerResponse, requestId: string, form: Form) => {
+  const takeForm = async ({
+    request,
+    response,
+    requestId,
+    form,
+    releaseTurn,
+  }: {
+    request: IncomingMessage
+    response: ServerResponse
+    requestId: string
+    form: Form
+    releaseTurn: Release
+  }) => {
     const visit = await visitOf(request, response, requestId)
     const { interaction } = visit
     const token = readFormToken(hmac, placeOf(interaction), onlyValue(form, 'csrf'))
     if (!token) throw new Refusal('invalid_form', 403)
     // Sent twice: the same answer, for some seconds.
     if (!interaction.isOpen) return goOn(visit)
-    await submit(visit, form, token)
+    await submit(visit, form, token, releaseTurn)
   }
 
   const get = async (request: IncomingMessage, response: ServerResponse, requestId: string) => {

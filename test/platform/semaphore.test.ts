@@ -70,3 +70,22 @@ test('what waits for others of its key waits for nobody else, and keeps nobody e
   end('b1')
   expect(await Promise.all(results)).toEqual(['a1!', 'a2', 'b1'])
 })
+
+test("a permit that was given back is somebody else's, once, while the work of before goes on", async () => {
+  const { started, work, end } = controlled()
+  const withPermit = createSemaphore({ permits: 1 })
+  const first = withPermit((release) => {
+    release()
+    release()
+    return work('a')()
+  })
+  const others = ['b', 'c'].map((name) => withPermit(work(name)))
+  await until(() => expect(started).toEqual(['a', 'b']))
+  end('a')
+  expect(await first).toBe('a')
+  expect(started).toEqual(['a', 'b'])
+  end('b')
+  await until(() => expect(started).toEqual(['a', 'b', 'c']))
+  end('c')
+  expect(await Promise.all(others)).toEqual(['b', 'c'])
+})

@@ -3,6 +3,7 @@ import type { MessageConfig } from '../../deliveries/messages/settings.ts'
 import type { TokenAudit } from '../../issuer/base/audit/token-audit.ts'
 import type { Hmac } from '../../issuer/base/hmac-keys-store.ts'
 import { createCaptcha } from '../../issuer/captcha/captcha.ts'
+import type { CaptchaSettings } from '../../issuer/captcha/captcha-settings.ts'
 import { createFederation } from '../../issuer/connectors/federation.ts'
 import type { SignInExperience } from '../../issuer/directory/sign-in-experience/sign-in-experience.ts'
 import { openBreachedPasswords } from '../../issuer/directory/users/password-policy/breached/open-breached-passwords.ts'
@@ -47,7 +48,7 @@ export const createSignInParts = async ({
   experience: () => SignInExperience
   /** Of the operator. Default: the shipped rules decide. */
   policies?: PolicySet | undefined
-  captcha?: typeof easyCaptcha
+  captcha?: CaptchaSettings | undefined
 }) => {
   const metrics = createMetrics()
   const messages = createMessages({ query, senderOf, envelope, hmac, config, baseUrl, events })

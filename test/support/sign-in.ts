@@ -7,6 +7,7 @@ import { noMessages } from '../../deliveries/messages/settings.ts'
 import { createTokenAudit } from '../../issuer/base/audit/token-audit.ts'
 import { createCookies } from '../../issuer/base/cookies.ts'
 import { createHmacs } from '../../issuer/base/hmac-keys-store.ts'
+import type { CaptchaSettings } from '../../issuer/captcha/captcha-settings.ts'
 import { createSettings, type Settings } from '../../issuer/directory/sign-in-experience/settings.ts'
 import {
   type SignInExperience,
@@ -98,6 +99,7 @@ export const startTestSignIn = async ({
   settings: given = {},
   sends = 'nothing',
   policies,
+  captcha,
   host = '127.0.0.1',
 }: {
   instances?: number
@@ -108,6 +110,8 @@ export const startTestSignIn = async ({
   sends?: 'nothing' | 'outbox' | 'connectors'
   /** Of the operator. Default: the shipped rules decide. */
   policies?: PolicySet
+  /** Default: one whose work is little. */
+  captcha?: CaptchaSettings
   /** In the addresses that browsers use. */
   host?: string
 } = {}): Promise<TestSignIn> => {
@@ -156,7 +160,7 @@ export const startTestSignIn = async ({
     closings.push(() => settings.close())
     memories.push(settings)
     const parts = await createSignInParts({
-      ...{ database, envelope, hmac, audit, events, baseUrl, logger, policies },
+      ...{ database, envelope, hmac, audit, events, baseUrl, logger, policies, captcha },
       config: { ...noMessages, outbox: sends === 'outbox' ? 'not written' : undefined },
       senderOf: settings.sender,
       experience: () => current.settings,

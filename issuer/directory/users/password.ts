@@ -20,7 +20,8 @@ export interface PasswordHasher {
   /**
    * Runs `work`, of which hashing is a part, when it is its turn: as much at a time as keeps the threads busy. So of a
    * burst, who waits has taken nothing else either. `key` is what the work is about: of the same, which can only wait
-   * for each other, one has a turn, and the others keep nobody else from theirs. Throws as `hash`.
+   * for each other, one has a turn, and the others keep nobody else from theirs. Work that is going to wait for
+   * somebody outside releases its turn before. Throws as `hash`.
    */
   inTurn: WithPermitOf
 }

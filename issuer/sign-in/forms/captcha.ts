@@ -34,10 +34,12 @@ export const takeCaptcha = async ({
   interaction,
   visitor,
   form,
-}: Tested & { form: Form }): Promise<CaptchaTaken> => {
+  releaseTurn,
+}: Tested & { form: Form; releaseTurn(): void }): Promise<CaptchaTaken> => {
   const answer = onlyValue(form, 'captcha')
   // Without scripts the field is there and blank; a code by mail needs no answer.
   if (answer === undefined || answer === '' || interaction.state.captcha === true) return { interaction }
+  if (operations.captchas.asksOthers) releaseTurn()
   const outcome = await operations.captchas.answer(interaction, visitor, answer)
   if (outcome === 'unavailable') return { error: 'unavailable' }
   if (outcome !== 'passed' && outcome !== 'skipped') return { error: 'failed' }

@@ -25,11 +25,12 @@ export const providerNoticeOf = ({ situation: { state } }: Pick<StepView, 'situa
 
 /** Goes to a provider. What stands in the way is told by the page that is shown next; but for too many tries. */
 export const goToProvider = async (
-  { operations, interaction, visitor, count, leave, reload }: AnyAnswer,
+  { operations, interaction, visitor, releaseTurn, count, leave, reload }: AnyAnswer,
   connectorId: string,
   loginHint?: string,
 ): Promise<'gone' | 'too_many_requests'> => {
   const purpose = interaction.event === 'Register' ? 'register' : 'sign_in'
+  releaseTurn()
   const begun = await operations.federated.begin(interaction, visitor, { connectorId, purpose, loginHint })
   if (begun.outcome !== 'begun') count('federated', begun.outcome)
   if (begun.outcome === 'too_many_requests') return 'too_many_requests'

@@ -40,6 +40,8 @@ export interface StepAnswer<Entered> extends StepDue {
   token: FormToken
   /** What events and the audit tell of this request. */
   request: EventRequest
+  /** Before what waits for somebody outside: of forms with a password only so many are looked at at once. */
+  releaseTurn(): void
   /** Notes what came of an attempt to prove something. */
   count(proof: string, outcome: string): void
   /** Keeps what was decided, and shows what is due then. */

@@ -1,8 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { Secret } from '../../../platform/secret.ts'
 import type { Visit } from '../../support/browser.ts'
+import { easyCaptcha } from '../../support/proof-of-work.ts'
 import { answerOf, startTestSignIn, type TestClient, type TestSignIn } from '../../support/sign-in.ts'
+import { startWebsite } from '../../support/website.ts'
 
-/** Turns to have a password hashed: as many as the threads can use, for everybody. */
+/** Turns to have a password hashed: as many as there are threads, for everybody. */
 
 let signIn: TestSignIn
 let client: TestClient
@@ -36,4 +39,39 @@ test('a form that is sent many times, whose attempts wait for each other, keeps 
   await signIn.sql(busy, [idOf(page), 0])
   const codes = (await Promise.all(many)).map((answer) => answerOf(answer)['code'])
   expect(codes).toEqual(Array(20).fill(codes[0] ?? 'a code'))
+})
+
+test('whoever waits for somebody outside to test them for a machine keeps nobody else from signing in', async () => {
+  const gate = Promise.withResolvers<void>()
+  let asked = 0
+  const cloudflare = await startWebsite(async () => {
+    asked++
+    await gate.promise
+    return { body: JSON.stringify({ success: false, 'error-codes': ['invalid-input-response'] }) }
+  })
+  const turnstile = {
+    ...{ siteKey: 'site', secretKey: new Secret('secret'), failOpen: false, url: `${cloudflare.url}/siteverify` },
+    targets: { allowedNetworks: ['127.0.0.0/8'], allowHttp: true },
+  }
+  const tested = await startTestSignIn({ captcha: { ...easyCaptcha, turnstile } })
+  onTestFinished(async () => {
+    gate.resolve()
+    await tested.close()
+    await cloudflare.close()
+  })
+  const shop = await tested.createClient()
+  const ada = await tested.createPerson()
+  let answered = 0
+  const many = Array.from({ length: 12 }, async () => {
+    const browser = tested.browser()
+    const page = await tested.authorize(browser, shop)
+    const { status } = await browser.submit(page, { identifier: 'eve', password: 'anything', captcha: 'a token' })
+    answered++
+    return status
+  })
+  // More than there are turns, on any machine, and before any of them gives up.
+  await expect.poll(() => asked - answered).toBeGreaterThan(8)
+  expect(answerOf(await tested.signIn(tested.browser(), shop, ada))).toMatchObject({ code: expect.any(String) })
+  gate.resolve()
+  expect(new Set(await Promise.all(many))).not.toContain(200)
 })
