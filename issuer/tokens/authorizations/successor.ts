@@ -1,12 +1,13 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto'
 
 /**
  * The refresh token that took another's place, encrypted so that only who holds the other can read it: AES-256-GCM
  * under HKDF-SHA-256 of that token. Layout: nonce (12) · tag (16) · ciphertext.
  */
 
-const keyFor = (predecessor: string): Buffer =>
-  Buffer.from(hkdfSync('sha256', predecessor, '', 'surrogate refresh token successor', 32))
+// A cipher under plain bytes takes twice as long.
+const keyFor = (predecessor: string): KeyObject =>
+  createSecretKey(new Uint8Array(hkdfSync('sha256', predecessor, '', 'surrogate refresh token successor', 32)))
 
 export const sealSuccessor = (successor: string, predecessor: string): Buffer => {
   const nonce = randomBytes(12)

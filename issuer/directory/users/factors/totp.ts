@@ -1,4 +1,4 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHmac, createSecretKey, randomBytes, timingSafeEqual } from 'node:crypto'
 import { encode, renderSVG } from 'uqr'
 import { fromBase32, toBase32 } from './base32.ts'
 
@@ -25,7 +25,7 @@ export const readTotpSecret = (secret: string): Buffer | undefined => {
 export const hotp = (secret: Uint8Array, counter: number, length: number = digits): string => {
   const moving = Buffer.alloc(8)
   moving.writeBigUInt64BE(BigInt(counter))
-  const digest = createHmac('sha1', secret).update(moving).digest()
+  const digest = createHmac('sha1', createSecretKey(secret)).update(moving).digest()
   const number = digest.readUInt32BE(digest[19]! & 0x0f) & 0x7fffffff
   return String(number % 10 ** length).padStart(length, '0')
 }
