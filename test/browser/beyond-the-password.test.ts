@@ -74,7 +74,8 @@ describe.skipIf(!chromium)('in Chromium, with mails', () => {
       await page.getByLabel('Password').fill('four words make sense')
       // Twice makes one account, too.
       await button(page, 'Continue').dblclick()
-      await page.waitForURL(atTheApplication)
+      // The second form ends the navigation of the first.
+      await expect.poll(() => atTheApplication(new URL(page.url()))).toBe(true)
       const query = 'SELECT FROM users WHERE lower(primary_email) = lower($1)'
       expect(await pages.signIn.sql(query, [address])).toHaveLength(1)
 

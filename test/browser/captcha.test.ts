@@ -89,7 +89,7 @@ describe.skipIf(!chromium)('in Chromium', () => {
 
   test('it is solved while the person types, and passes', async () => {
     const { tab, problems, heading } = await visit(await site(12))
-    await tab.waitForFunction('document.forms[0].captcha.value !== ""')
+    await expect.poll(() => tab.locator('[name=captcha]').inputValue()).not.toBe('')
     await tab.getByRole('button', { name: 'Sign in' }).click()
     expect(await heading()).toBe('passed sign_in')
     expect(problems.filter((problem) => !problem.includes('favicon'))).toEqual([])
