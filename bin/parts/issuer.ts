@@ -5,6 +5,7 @@ import type { Gateway } from '../../issuer/console/gateways/gateways.ts'
 import { inviteFirstOwner } from '../../issuer/console/invitations.ts'
 import { startIssuer } from '../../issuer/main.ts'
 import type { Database } from '../../platform/database/database.ts'
+import { isDatabaseUnavailable } from '../../platform/database/database-unavailable.ts'
 import { consoleFolder } from '../cli/console-folder.ts'
 import type { Service } from '../cli/serve.ts'
 import { openImpersonationPolicies, openSignInShadow } from './impersonation-policies.ts'
@@ -18,13 +19,23 @@ export interface PolicySettings {
   opaBin: string | undefined
 }
 
-/** Once everything runs: while nobody owns the console, whoever sees this terminal may. */
+/**
+ * Once everything runs: while nobody owns the console, whoever sees this terminal may. The issuer goes on where the
+ * database is away at this moment.
+ */
 export const sayFirstOwner = async (
   { query }: Pick<Database, 'query'>,
   consoleUrl: string | undefined,
 ): Promise<void> => {
-  const link = consoleUrl && (await inviteFirstOwner(query, consoleUrl))
+  const link = consoleUrl && (await inviteFirstOwner(query, consoleUrl).catch(unlessAway))
   if (link) process.stderr.write(`The console has no owner. This link makes one, once, within 30 minutes:\n  ${link}\n`)
+}
+
+const unlessAway = (error: unknown): undefined => {
+  if (!isDatabaseUnavailable(error)) throw error
+  process.stderr.write(
+    'The database is away: "surrogate console invite --role owner" prints a link for the console later.\n',
+  )
 }
 
 /** With the publisher that carries its events to the bus. */
