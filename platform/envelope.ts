@@ -25,7 +25,7 @@ const version = 1
 export const createEnvelope = (keys: { current: Uint8Array; previous?: Uint8Array | undefined }): Envelope => {
   const readableKey = (key: Uint8Array) => {
     if (key.length !== 32) throw new TypeError('A key-encryption key must be 32 bytes.')
-    // A cipher under plain bytes takes four times as long.
+    // A cipher under plain bytes takes longer.
     return { id: sha256(key).subarray(0, 4), key: createSecretKey(key) }
   }
   const current = readableKey(keys.current)

@@ -19,7 +19,7 @@ import { authenticating, authenticationBy, identifies, type Proof } from './proo
 import type { InteractionRecording } from './recording.ts'
 import { prepareSession, type SessionLimits } from './sign-in-session.ts'
 import type { Situation } from './situation.ts'
-import { hasAddresses, holds } from './still-true.ts'
+import { hasAddresses, hasFactorsAndIdentities } from './still-true.ts'
 import type { Visitor } from './visitor.ts'
 
 export interface SignedIn {
@@ -121,11 +121,12 @@ const stillProven = async (
 ): Promise<UserRow | undefined> => {
   const mark = proofs.find(({ data }) => data.digest !== undefined)?.data.digest
   const shown = authenticating(proofs)
-  const [person, isHolder] = await Promise.all([
+  // Sent together, in this order: the second is asked of a person who is held.
+  const [person, hasOthers] = await Promise.all([
     notePersonSignsIn(trx, userId, mark),
-    holds(trx, userId, shown, settings),
+    hasFactorsAndIdentities(trx, userId, shown, settings),
   ])
-  return person && isHolder && hasAddresses(person, shown) ? person : undefined
+  return person && hasOthers && hasAddresses(person, shown) ? person : undefined
 }
 
 /** Who registers has proven no more than what the account begins with. */

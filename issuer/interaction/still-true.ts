@@ -17,14 +17,14 @@ export const areStillTrue = async (
   person: Owner,
   proofs: readonly Shown[],
   settings: LinkingSettings,
-): Promise<boolean> => hasAddresses(person, proofs) && (await holds(trx, person.id, proofs, settings))
+): Promise<boolean> => hasAddresses(person, proofs) && (await hasFactorsAndIdentities(trx, person.id, proofs, settings))
 
 /** The part of addresses. */
 export const hasAddresses = (person: Owner, proofs: readonly Shown[]): boolean =>
   proofs.every((proof) => hasAddress(person, proof))
 
-/** The part of factors and identities. Whatever holds the person has to be sent before it. */
-export const holds = async (
+/** The part of factors and identities. What holds the person has to be sent before it. */
+export const hasFactorsAndIdentities = async (
   trx: Query,
   userId: string,
   proofs: readonly Shown[],

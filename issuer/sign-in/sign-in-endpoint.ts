@@ -208,31 +208,17 @@ export const createSignInEndpoint = (dependencies: SignInEndpointDependencies): 
   const post = async (request: IncomingMessage, response: ServerResponse, requestId: string) => {
     if (!isFromOwnPage(request, ownOrigin)) throw new Refusal('invalid_form', 403)
     const form = await readForm(request)
-    const take = (releaseTurn: Release) => takeForm({ request, response, requestId, form, releaseTurn })
+    const take = async (releaseTurn: Release) => {
+      const visit = await visitOf(request, response, requestId)
+      const { interaction } = visit
+      const token = readFormToken(hmac, placeOf(interaction), onlyValue(form, 'csrf'))
+      if (!token) throw new Refusal('invalid_form', 403)
+      // Sent twice: the same answer, for some seconds.
+      if (!interaction.isOpen) return goOn(visit)
+      await submit(visit, form, token, releaseTurn)
+    }
     const hashes = (onlyValue(form, 'password') ?? '') !== ''
     await (hashes ? inTurn(idOf(request.url) ?? '', take) : take(() => {}))
-  }
-
-  const takeForm = async ({
-    request,
-    response,
-    requestId,
-    form,
-    releaseTurn,
-  }: {
-    request: IncomingMessage
-    response: ServerResponse
-    requestId: string
-    form: Form
-    releaseTurn: Release
-  }) => {
-    const visit = await visitOf(request, response, requestId)
-    const { interaction } = visit
-    const token = readFormToken(hmac, placeOf(interaction), onlyValue(form, 'csrf'))
-    if (!token) throw new Refusal('invalid_form', 403)
-    // Sent twice: the same answer, for some seconds.
-    if (!interaction.isOpen) return goOn(visit)
-    await submit(visit, form, token, releaseTurn)
   }
 
   const get = async (request: IncomingMessage, response: ServerResponse, requestId: string) => {

@@ -1,5 +1,8 @@
 import { fileURLToPath } from 'node:url'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { sayFirstOwner } from '../../bin/parts/issuer.ts'
+import { createDatabase } from '../../platform/database/database.ts'
+import { silentLogger } from '../../platform/logger.ts'
 import { createBrowser } from '../support/browser.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { startProcess } from '../support/process.ts'
@@ -70,4 +73,18 @@ test.for([
 ] as const)('%j is a mistake that is said in a line', async ([args, message]) => {
   const { code, output } = await run(args, { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' })
   expect([code, output]).toEqual([2, expect.stringContaining(message)])
+})
+
+test('an issuer whose database is away when the link is due says how to get one, and goes on; other faults are told', async () => {
+  const home = await createTestDatabase()
+  onTestFinished(home.close)
+  const away = createDatabase({ connection: { ...home.connection, host: '127.0.0.1', port: 1 }, logger: silentLogger })
+  onTestFinished(away.close)
+  const said = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
+  onTestFinished(() => said.mockRestore())
+  await sayFirstOwner(away, 'https://id.example.test')
+  expect(said.mock.calls.flat().join('')).toContain('surrogate console invite --role owner')
+
+  await home.database.knex.raw('ALTER TABLE console_invitations RENAME TO somewhere_else')
+  await expect(sayFirstOwner(home.database, 'https://id.example.test')).rejects.toThrow('console_invitations')
 })

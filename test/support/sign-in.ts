@@ -100,6 +100,7 @@ export const startTestSignIn = async ({
   sends = 'nothing',
   policies,
   captcha,
+  allowedNetworks = [],
   host = '127.0.0.1',
 }: {
   instances?: number
@@ -112,6 +113,8 @@ export const startTestSignIn = async ({
   policies?: PolicySet
   /** Default: one whose work is little. */
   captcha?: CaptchaSettings
+  /** Where identity providers may be although it is not public. */
+  allowedNetworks?: readonly string[]
   /** In the addresses that browsers use. */
   host?: string
 } = {}): Promise<TestSignIn> => {
@@ -161,7 +164,7 @@ export const startTestSignIn = async ({
     memories.push(settings)
     const parts = await createSignInParts({
       ...{ database, envelope, hmac, audit, events, baseUrl, logger, policies, captcha },
-      config: { ...noMessages, outbox: sends === 'outbox' ? 'not written' : undefined },
+      config: { ...noMessages, allowedNetworks, outbox: sends === 'outbox' ? 'not written' : undefined },
       senderOf: settings.sender,
       experience: () => current.settings,
     })

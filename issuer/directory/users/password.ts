@@ -18,7 +18,7 @@ export interface PasswordHasher {
    */
   isCurrent(digest: PasswordDigest): boolean
   /**
-   * Runs `work`, of which hashing is a part, when it is its turn: as much at a time as keeps the threads busy. So of a
+   * Runs `work`, of which hashing is a part, when it is its turn: as much at a time as there are threads. So of a
    * burst, who waits has taken nothing else either. `key` is what the work is about: of the same, which can only wait
    * for each other, one has a turn, and the others keep nobody else from theirs. Work that is going to wait for
    * somebody outside releases its turn before. Throws as `hash`.
@@ -36,8 +36,8 @@ export const normalizedPassword = (password: string): string => password.normali
 const mostThreads = 4
 
 /**
- * While one waits for the database, another hashes. More at once would sign in nobody sooner, since the thread of
- * JavaScript and the database are what they wait for, and everybody else would wait behind them.
+ * While one waits for the database, another hashes. With more at once everybody else waits behind them, for the thread
+ * of JavaScript and for the database.
  */
 const turnsFor = (threads: number): number => Math.max(2, threads)
 

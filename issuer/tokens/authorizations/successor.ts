@@ -5,7 +5,7 @@ import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyOb
  * under HKDF-SHA-256 of that token. Layout: nonce (12) · tag (16) · ciphertext.
  */
 
-// A cipher under plain bytes takes twice as long.
+// A cipher under plain bytes takes longer.
 const keyFor = (predecessor: string): KeyObject =>
   createSecretKey(new Uint8Array(hkdfSync('sha256', predecessor, '', 'surrogate refresh token successor', 32)))
 

@@ -1,11 +1,15 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { createIdentityProviderStore } from '../../../issuer/connectors/providers/identity-provider-store.ts'
 import { Secret } from '../../../platform/secret.ts'
 import type { Visit } from '../../support/browser.ts'
+import { loopback } from '../../support/federation.ts'
 import { easyCaptcha } from '../../support/proof-of-work.ts'
 import { answerOf, startTestSignIn, type TestClient, type TestSignIn } from '../../support/sign-in.ts'
 import { startWebsite } from '../../support/website.ts'
 
 /** Turns to have a password hashed: as many as there are threads, for everybody. */
+
+const providersAtStart = { socialSignInConnectorTargets: ['slow'] }
 
 let signIn: TestSignIn
 let client: TestClient
@@ -51,7 +55,7 @@ test('whoever waits for somebody outside to test them for a machine keeps nobody
   })
   const turnstile = {
     ...{ siteKey: 'site', secretKey: new Secret('secret'), failOpen: false, url: `${cloudflare.url}/siteverify` },
-    targets: { allowedNetworks: ['127.0.0.0/8'], allowHttp: true },
+    targets: { allowedNetworks: loopback, allowHttp: true },
   }
   const tested = await startTestSignIn({ captcha: { ...easyCaptcha, turnstile } })
   onTestFinished(async () => {
@@ -74,4 +78,46 @@ test('whoever waits for somebody outside to test them for a machine keeps nobody
   expect(answerOf(await tested.signIn(tested.browser(), shop, ada))).toMatchObject({ code: expect.any(String) })
   gate.resolve()
   expect(new Set(await Promise.all(many))).not.toContain(200)
+})
+
+test('whoever is sent to a provider that does not answer keeps nobody else from signing in', async () => {
+  const asked = Promise.withResolvers<void>()
+  const gate = Promise.withResolvers<void>()
+  const provider = await startWebsite(async () => {
+    asked.resolve()
+    await gate.promise
+    return { status: 503 }
+  })
+  const tested = await startTestSignIn({ settings: providersAtStart, allowedNetworks: loopback })
+  onTestFinished(async () => {
+    gate.resolve()
+    await tested.close()
+    await provider.close()
+  })
+  const connectorId = 'slow'
+  await createIdentityProviderStore(tested.envelope).insert(tested.database.query, {
+    ...{ id: connectorId, kind: 'social', provider: 'oidc', target: 'slow', name: null, domains: [], look: {} },
+    ...{ config: { issuer: provider.url, clientId: 'us', clientSecret: 'secret' }, syncProfile: false },
+  })
+  const shop = await tested.createClient()
+  const ada = await tested.createPerson()
+  let answered = 0
+  // More than there are turns, on any machine.
+  const waiting = await Promise.all(
+    Array.from({ length: 6 }, async () => {
+      const browser = tested.browser()
+      return { browser, page: await tested.authorize(browser, shop) }
+    }),
+  )
+  const many = waiting.map(async ({ browser, page }) => {
+    const entered = { identifier: 'eve', password: 'anything', choice: `provider:${connectorId}` }
+    const { status } = await browser.submit(page, entered, { with: 'choice' })
+    answered++
+    return status
+  })
+  await asked.promise
+  expect(answerOf(await tested.signIn(tested.browser(), shop, ada))).toMatchObject({ code: expect.any(String) })
+  expect(answered).toBe(0)
+  gate.resolve()
+  await Promise.all(many)
 })

@@ -25,6 +25,7 @@ export const readTotpSecret = (secret: string): Buffer | undefined => {
 export const hotp = (secret: Uint8Array, counter: number, length: number = digits): string => {
   const moving = Buffer.alloc(8)
   moving.writeBigUInt64BE(BigInt(counter))
+  // An HMAC under plain bytes takes longer.
   const digest = createHmac('sha1', createSecretKey(secret)).update(moving).digest()
   const number = digest.readUInt32BE(digest[19]! & 0x0f) & 0x7fffffff
   return String(number % 10 ** length).padStart(length, '0')
