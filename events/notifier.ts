@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events'
 import type { PoolClient } from 'pg'
 import { createBackOff } from '../platform/back-off.ts'
 import type { Database } from '../platform/database/database.ts'
+import { runCommand } from '../platform/database/run-statement.ts'
 import type { Logger } from '../platform/logger.ts'
 import { pause } from '../platform/wake-up.ts'
 
@@ -43,7 +44,7 @@ export const createNotifier = ({
     timer = undefined
     sentAt = performance.now()
     sending = sending.then(async () => {
-      await client?.query(`NOTIFY ${channel}`).catch(() => {})
+      if (client) await runCommand(client, `NOTIFY ${channel}`).catch(() => {})
     })
   }
 

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { createPasswordHasher } from '../../issuer/directory/users/password.ts'
 import type { Answered, Burst } from '../harness/burst-driver.ts'
 import type { Comparison, Page } from '../harness/comparison.ts'
+import type { HashingLoad } from '../harness/hashing-load.ts'
 import { people } from '../harness/people.ts'
 import { percentile } from '../harness/percentiles.ts'
 import { everywhere, support } from '../harness/process.ts'
@@ -21,7 +22,7 @@ const perSecond = 100
 /** Of a quiet phase, for the sake of its 99th percentile. */
 const quietSeconds = 10
 
-const phases = { before: 'before', during: 'during', after: 'after' } as const
+const phases = { before: 'before', hashing: 'hashing', during: 'during', after: 'after' } as const
 
 /**
  * Token requests of a machine at a steady rate, before, while and after many people send their passwords in one moment:
@@ -45,9 +46,11 @@ const measureBurst = async (stage: Stage, seconds: number): Promise<Page> => {
   const site = siteOf(server, { ...seeded, issuer: await issuerOf(server) })
   const request = clientCredentials(server, site, seeded.machine)
   await sendExpecting(server.port, request, 200)
+  const { process: hashing } = await stage.start(new URL('../harness/hashing-load.ts', import.meta.url), everywhere)
   const { process: steady } = await stage.start(new URL('../harness/steady-load.ts', import.meta.url), support)
   const { process: driver } = await stage.start(new URL('../harness/burst-driver.ts', import.meta.url), support)
-  const quiet = () => delay(Math.max(quietSeconds, seconds * 2) * 1_000)
+  const phaseSeconds = Math.max(quietSeconds, seconds * 2)
+  const quiet = () => delay(phaseSeconds * 1_000)
   const asBurst = (count: number): Burst => ({
     site,
     people: Array.from({ length: count }, (_, index) => personOf(index + 1)),
@@ -63,6 +66,9 @@ const measureBurst = async (stage: Stage, seconds: number): Promise<Page> => {
   await delay(2_000)
   await steady.call('phase', phases.before)
   await quiet()
+  await steady.call('phase', phases.hashing)
+  const load2: HashingLoad = { password, digest: { digest, algorithm: 'Argon2id' }, seconds: phaseSeconds }
+  await hashing.call<number>('run', load2)
   await steady.call('phase', phases.during)
   const answers = await driver.call<Answered[]>('run')
   await steady.call('phase', phases.after)

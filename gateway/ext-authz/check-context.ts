@@ -8,7 +8,10 @@ import { structValueOf, type Value } from './messages.ts'
 export const checkContext = (request: CheckedRequest, answer: CheckAnswer): RequestContext => {
   const [incoming, response] = [request as unknown as IncomingMessage, answer as unknown as ServerResponse]
   const context = newRequestContext(incoming, response, '', undefined, undefined, request)
-  answer.metadata = () => metadataOf(context)
+  // By its name: V8 takes a function that is written where it is assigned to a property for one that stays, and what it
+  // holds on to is copied from collection to collection.
+  const metadata = () => metadataOf(context)
+  answer.metadata = metadata
   return context
 }
 

@@ -4,7 +4,7 @@ import type { Logger } from '../logger.ts'
 import { StartupError } from '../startup-error.ts'
 import { withArrayText } from './array-parameter.ts'
 import { createPipelinedQuery } from './pipelined-query.ts'
-import { runStatement } from './run-statement.ts'
+import { runCommand, runStatement } from './run-statement.ts'
 import { isShared, sharedParameter } from './shared-statement.ts'
 
 export type DatabaseConnection =
@@ -191,14 +191,14 @@ export const createDatabase = ({
       let isOver = false
       try {
         // Waited for: a statement that went with it would stand alone where it is refused.
-        await client.query('BEGIN')
+        await runCommand(client, 'BEGIN')
         const result = await work(clientQuery(client, () => isOver))
         isOver = true
-        await client.query('COMMIT')
+        await runCommand(client, 'COMMIT')
         return result
       } catch (error) {
         isOver = true
-        await client.query('ROLLBACK').catch((failure: Error) => {
+        await runCommand(client, 'ROLLBACK').catch((failure: Error) => {
           broken = failure
         })
         throw error

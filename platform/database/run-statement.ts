@@ -13,9 +13,12 @@ export const runStatement = async <Row extends object>(
 ): Promise<Row[]> => {
   try {
     const { rows } = await new Promise<pg.QueryResult<Row>>((resolve, reject) => {
-      const query = new NamedQuery<Row>(text, withArrayText(values))
+      // An argument: V8 takes a function that is written where it is assigned to a property for one that stays, and
+      // what those hold on to, here the whole answer, is copied from collection to collection.
+      const query = new NamedQuery<Row>(text, withArrayText(values), (error, result) =>
+        error ? reject(error) : resolve(result),
+      )
       query.name = name
-      query.callback = (error, result) => (error ? reject(error) : resolve(result))
       client.query(query)
     })
     return rows
@@ -25,6 +28,12 @@ export const runStatement = async <Row extends object>(
     throw error
   }
 }
+
+/** A statement without values and rows, such as those around a transaction. With a callback for the same reason. */
+export const runCommand = (client: pg.ClientBase, text: string): Promise<void> =>
+  new Promise((resolve, reject) => {
+    client.query(text, (error) => (error ? reject(error) : resolve()))
+  })
 
 interface Field {
   name: string
@@ -63,9 +72,9 @@ class NamedResult extends Result {
 const Query = pg.Query as unknown as new <Row extends object>(
   text: string,
   values: unknown[],
+  callback: (error: Error | null, result: pg.QueryResult<Row>) => void,
 ) => pg.Submittable & {
   name: string
-  callback: (error: Error | null, result: pg.QueryResult<Row>) => void
   _result: unknown
   _results: unknown
 }

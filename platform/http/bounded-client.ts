@@ -108,24 +108,26 @@ export class BoundedClient extends Client {
     const { onRequestStart, onResponseStart, onResponseEnd } = handler
     let interim = 0
     let heads = 0
-    handler.onRequestStart = (controller, context) => {
-      options.onConnection?.({ ...this.#connection })
-      this.#connection.reused = true
-      this.#expect('head', maxHeadBytes)
-      onRequestStart?.call(handler, controller, context)
+    const watched: Dispatcher.DispatchHandler = {
+      onRequestStart: (controller, context) => {
+        options.onConnection?.({ ...this.#connection })
+        this.#connection.reused = true
+        this.#expect('head', maxHeadBytes)
+        onRequestStart?.call(handler, controller, context)
+      },
+      onResponseStart: (controller, status, headers, message) => {
+        heads += usualSize(controller)
+        // What was read may hold a piece of the body too: it counts.
+        if (status >= 200) this.#expect('body', this.#maxBodyBytes, this.#before + heads)
+        else if (++interim > maxInterimAnswers) this.#end('interim')
+        onResponseStart?.call(handler, controller, status, headers, message)
+      },
+      onResponseEnd: (controller, trailers) => {
+        this.#expect(undefined, maxStrayBytes)
+        onResponseEnd?.call(handler, controller, trailers)
+      },
     }
-    handler.onResponseStart = (controller, status, headers, message) => {
-      heads += usualSize(controller)
-      // What was read may hold a piece of the body too: it counts.
-      if (status >= 200) this.#expect('body', this.#maxBodyBytes, this.#before + heads)
-      else if (++interim > maxInterimAnswers) this.#end('interim')
-      onResponseStart?.call(handler, controller, status, headers, message)
-    }
-    handler.onResponseEnd = (controller, trailers) => {
-      this.#expect(undefined, maxStrayBytes)
-      onResponseEnd?.call(handler, controller, trailers)
-    }
-    return super.dispatch(options, handler)
+    return super.dispatch(options, Object.assign(handler, watched))
   }
 }
 
