@@ -72,6 +72,9 @@ export const pageExamples: Readonly<Record<string, Example>> = {
       wayOn: 'https://app.example.com/',
     }),
   selectAccountPage: (locale) => pages.selectAccountPage({ ...form, locale, account }),
+  devicePage: (locale) =>
+    pages.devicePage({ ...form, locale, userCode: 'WDJB-MJHT', isFromLink: false, error: 'wrong' }),
+  deviceDonePage: (locale) => pages.deviceDonePage({ locale, client, isAllowed: true }),
   consentPage: (locale) =>
     pages.consentPage({
       ...{ ...form, locale, account },
@@ -93,6 +96,10 @@ export const pageExamples: Readonly<Record<string, Example>> = {
   logoutPage: (locale) => pages.logoutPage({ ...form, locale, account }),
   signedOutPage: (locale) => pages.signedOutPage({ locale, client }),
 }
+
+/** What no page can be less than. */
+export const oneLine = 'one-line'
+export const oneLinePage = '<!doctype html><title>Sign in</title><p>Sign in</p>'
 
 /** Pages that nobody has written an example of. */
 export const pagesWithoutExample = (): string[] =>

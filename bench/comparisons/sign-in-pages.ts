@@ -7,7 +7,7 @@ import { percentile } from '../harness/percentiles.ts'
 import { support } from '../harness/process.ts'
 import { authorizationPath, newRequest, type Site } from '../harness/sign-in-flow.ts'
 import type { Stage } from '../harness/stage.ts'
-import { pageExamples, pagesWithoutExample } from './page-examples.ts'
+import { oneLine, pageExamples, pagesWithoutExample } from './page-examples.ts'
 import { verdict } from './sign-in-world.ts'
 
 const mostBytes = 15_000
@@ -25,7 +25,9 @@ interface Size {
 
 /**
  * Every page of signing in: its size with all that it loads, and how long Chromium takes until the largest part of it is
- * painted, from the click that leads there, with nothing in its cache.
+ * painted, from the click that leads there, with nothing in its cache. The click is on a page of another site, as an
+ * application is, for which Chromium starts another process; a page of one line, in the same way, is what is left
+ * without us.
  */
 export const measurePages = async (stage: Stage, site: Site): Promise<Page> => {
   const sizes = Object.keys(pageExamples).map(sizeOf)
@@ -84,27 +86,33 @@ const measurePaints = async (stage: Stage, site: Site, largest: string) => {
   const examples = await stage.serve(new URL('../peers/page-server.ts', import.meta.url), support, {})
   const browser = await launchChromium()
   stage.onStop(() => browser.close())
-  const signIn = () => `${site.origin}${authorizationPath(site, newRequest())}`
-  return [
-    { name: 'the page to sign in, from the authorization request on', ms: await paintsOf(browser, signIn) },
-    {
-      name: `the largest: ${largest}`,
-      ms: await paintsOf(browser, () => `http://localhost:${examples.port}/${largest}`),
-    },
-  ]
+  const atExamples = (name: string) => `http://localhost:${examples.port}/${name}`
+  const addresses: Record<string, () => string> = {
+    'the page to sign in, from the authorization request on': () =>
+      `${site.origin}${authorizationPath(site, newRequest())}`,
+    [`the largest: ${largest}`]: () => atExamples(largest),
+    'the floor: a page of one line': () => atExamples(oneLine),
+  }
+  // Another site than `localhost`.
+  const application = `http://127.0.0.1:${examples.port}/${oneLine}`
+  const took: Record<string, number[]> = {}
+  for (let load = -warmUp; load < loads; load++) {
+    for (const [name, addressOf] of Object.entries(addresses)) {
+      const ms = await paintOf(browser, application, addressOf())
+      if (load >= 0) took[name] = [...(took[name] ?? []), ms]
+    }
+  }
+  return Object.entries(took).map(([name, ms]) => ({ name, ms }))
 }
 
-const paintsOf = async (browser: Browser, addressOf: () => string): Promise<number[]> => {
-  const took: number[] = []
-  for (let load = -warmUp; load < loads; load++) {
-    const context = await browser.newContext()
-    const page = await context.newPage()
-    await page.goto(addressOf())
-    const ms = await page.evaluate(largestPaint)
-    await context.close()
-    if (load >= 0) took.push(ms)
-  }
-  return took
+const paintOf = async (browser: Browser, application: string, address: string): Promise<number> => {
+  const context = await browser.newContext()
+  const page = await context.newPage()
+  await page.goto(application)
+  await page.goto(address)
+  const ms = await page.evaluate(largestPaint)
+  await context.close()
+  return ms
 }
 
 /** In ms from the beginning of the navigation, its redirects included. As text, because it runs in the page. */

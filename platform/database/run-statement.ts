@@ -32,7 +32,7 @@ export const runStatement = async <Row extends object>(
 /** A statement without values and rows, such as those around a transaction. With a callback for the same reason. */
 export const runCommand = (client: pg.ClientBase, text: string): Promise<void> =>
   new Promise((resolve, reject) => {
-    client.query(text, (error) => (error ? reject(error) : resolve()))
+    void client.query(text, (error) => (error ? reject(error) : resolve()))
   })
 
 interface Field {
