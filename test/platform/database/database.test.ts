@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
+import { getHeapSpaceStatistics } from 'node:v8'
 import { expect, onTestFinished, test } from 'vitest'
 import { createDatabase, queryOf, statement } from '../../../platform/database/database.ts'
 import { bytea, lookUp, sharedStatement } from '../../../platform/database/shared-statement.ts'
@@ -295,4 +296,29 @@ test('what is asked after the end is refused, and opens no connection that would
   await expect(database.query(echo, [2])).rejects.toThrow('closed')
   // Throws when a connection is left.
   await close()
+})
+
+test('answers that nobody holds are gone with the next small collection, and do not pile up until a large one', async () => {
+  const database = await open()
+  const wide = statement(
+    'test-wide',
+    `SELECT ${Array.from({ length: 40 }, (_, n) => `repeat('x', 200) || $1 AS c${n}`).join(', ')}`,
+  )
+  /** Bytes of what has outlived two small collections. */
+  const old = () => getHeapSpaceStatistics().find(({ space_name }) => space_name === 'old_space')!.space_used_size
+  const read = async (answers: number) => {
+    const before = old()
+    let [begun, bytes] = [0, 0]
+    const some = async () => {
+      while (begun++ < answers) {
+        const [row] = await database.query<Record<string, string>>(wide, [String(begun)])
+        for (const value of Object.values(row!)) bytes += value.length
+      }
+    }
+    await Promise.all(Array.from({ length: 8 }, some))
+    return (old() - before) / bytes
+  }
+  // What is under way while it is compiled stays.
+  await read(500)
+  expect(await read(6_000)).toBeLessThan(0.1)
 })
