@@ -1,23 +1,31 @@
 import { type Browser, createBrowser } from '../harness/browser.ts'
 import type { Page } from '../harness/comparison.ts'
+import { addDatabase } from '../harness/database-store.ts'
 import { type Spread, spread } from '../harness/measure.ts'
 import { ofHashing } from '../harness/password-cost.ts'
 import { support, underTest } from '../harness/process.ts'
 import { range } from '../harness/report.ts'
-import { begin, followed, pressProvider, redeemAll } from '../harness/sign-in-flow.ts'
+import { begin, followed, pressProvider, redeemAll, type Site } from '../harness/sign-in-flow.ts'
+import type { Server } from '../harness/stage.ts'
+import type { FederatedFloorSettings } from '../peers/federated-floor.ts'
 import type { ProviderAddress } from '../targets/identity-provider.ts'
 import { newKey, seedConnector } from '../targets/people-seed-store.ts'
 import { seedSignIn } from '../targets/sign-in-seed-store.ts'
 import { managementToken } from './management.ts'
 import { callApi, type PeopleWorld } from './people-world.ts'
 import { warmUpSignIns } from './sign-in-flows.ts'
-import { issuerOf, manager, password, siteOf, verdict } from './sign-in-world.ts'
+import { issuerOf, manager, password, signInClient, siteOf, verdict } from './sign-in-world.ts'
 
 const barMs = 3
 /** Of a round, each. An address may begin 100 in ten minutes, so each browser has one of its own. */
 const times = { alone: 96, together: 3 }
 /** As the other requests of the issuer are measured. */
 const together = 64
+
+interface Contestant {
+  server: Server
+  at: Site
+}
 
 interface Round {
   cpuMicros: number
@@ -27,7 +35,8 @@ interface Round {
 
 /**
  * Whole sign-ins of somebody whom a provider on this machine knows: authorization request, page, button, callback, code
- * for tokens. One at a time, and many at once as an issuer with work has them; the CPU is the issuer's alone.
+ * for tokens. One at a time, and many at once as an issuer with work has them; the CPU is the issuer's alone. Beside
+ * them the same at a server that decides nothing.
  */
 export const measureFederated = async ({ stage, postgres, digest, rounds }: PeopleWorld): Promise<Page> => {
   const key = newKey()
@@ -50,47 +59,71 @@ export const measureFederated = async ({ stage, postgres, digest, rounds }: Peop
   })
   const site = siteOf(issuer, { ...seeded, issuer: await issuerOf(issuer) })
 
+  const floorConnection = await addDatabase(postgres, 'people_federated_floor')
+  const { redirectUri } = signInClient
+  const floorSettings: FederatedFloorSettings = {
+    connection: floorConnection,
+    provider: address,
+    redirectUri,
+    connectorId,
+  }
+  const floor = await stage.serve(new URL('../peers/federated-floor.ts', import.meta.url), underTest, floorSettings)
+  const floorPaths = { authorize: '/auth', token: '/token', jwks: '/jwks' }
+  const floorSite = siteOf(floor, { issuer: 'http://localhost', paths: floorPaths, resource: '' })
+
   let browsersYet = 0
-  const newBrowser = () => {
+  const newBrowser = (at: Site) => {
     const number = browsersYet++
-    return createBrowser({ ...site, address: `10.0.${number >> 8}.${number & 255}` })
+    return createBrowser({ ...at, address: `10.0.${number >> 8}.${number & 255}` })
   }
-  const oneSignIn = async (browser: Browser) => {
+  const oneSignIn = async (browser: Browser, at: Site) => {
     browser.clear()
-    const { sent, page } = await begin(browser, site)
-    const { location = '' } = await pressProvider(browser, page, site, connectorId)
+    const { sent, page } = await begin(browser, at)
+    const { location = '' } = await pressProvider(browser, page, at, connectorId)
     const { pathname, search } = new URL(await provider.call<string>('signIn', location))
-    const authorized = await followed(browser, site, { sent, visit: await browser.get(pathname + search) })
-    await redeemAll(browser, site, authorized)
+    const authorized = await followed(browser, at, { sent, visit: await browser.get(pathname + search) })
+    await redeemAll(browser, at, authorized)
   }
-  const round = async (atOnce: number, each: number): Promise<Round> => {
-    const browsers = Array.from({ length: atOnce }, newBrowser)
-    const before = await issuer.process.call<number>('cpu')
+  const round = async ({ server, at }: Contestant, atOnce: number, each: number): Promise<Round> => {
+    const browsers = Array.from({ length: atOnce }, () => newBrowser(at))
+    const before = await server.process.call<number>('cpu')
     const begunAt = performance.now()
     await Promise.all(
       browsers.map(async (browser) => {
-        for (let count = 0; count < each; count++) await oneSignIn(browser)
+        for (let count = 0; count < each; count++) await oneSignIn(browser, at)
       }),
     )
-    const micros = (await issuer.process.call<number>('cpu')) - before
+    const micros = (await server.process.call<number>('cpu')) - before
     for (const browser of browsers) browser.close()
     return { cpuMicros: micros / (atOnce * each), ms: (performance.now() - begunAt) / each }
   }
+  const ours = { server: issuer, at: site }
+  const bare = { server: floor, at: floorSite }
   // The first one makes the account.
-  await round(1, 1)
-  for (let done = 0; done < warmUpSignIns; done += together * times.together) await round(together, times.together)
+  await round(ours, 1, 1)
+  for (const one of [ours, bare])
+    for (let done = 0; done < warmUpSignIns; done += together * times.together)
+      await round(one, together, times.together)
   const hashing: number[] = []
-  const measured: Record<'alone' | 'together', Round[]> = { alone: [], together: [] }
+  const measured: Record<'alone' | 'together' | 'floorAlone' | 'floorTogether', Round[]> = {
+    alone: [],
+    together: [],
+    floorAlone: [],
+    floorTogether: [],
+  }
   for (let number = 0; number < rounds; number++) {
-    measured.alone.push(await round(1, times.alone))
-    measured.together.push(await round(together, times.together))
+    measured.alone.push(await round(ours, 1, times.alone))
+    measured.together.push(await round(ours, together, times.together))
+    measured.floorAlone.push(await round(bare, 1, times.alone))
+    measured.floorTogether.push(await round(bare, together, times.together))
     hashing.push(await issuer.process.call<number>('passwordMicros', { password, digest, times: 40 }))
   }
   const row = (name: string, of: Round[], judged: (cpu: Spread) => string[]) => {
     const cpu = spread(of.map(({ cpuMicros }) => cpuMicros))
     return [name, range(cpu, 0), spread(of.map(({ ms }) => ms)).median.toFixed(1), ...judged(cpu)]
   }
-  const ratio = spread(measured.together.map(({ cpuMicros }, index) => cpuMicros / hashing[index]!))
+  const overHashing = (of: Round[]) => spread(of.map(({ cpuMicros }, index) => cpuMicros / hashing[index]!))
+  const [ratio, floorRatio] = [overHashing(measured.together), overHashing(measured.floorTogether)]
   return {
     tables: [
       [
@@ -100,6 +133,8 @@ export const measureFederated = async ({ stage, postgres, digest, rounds }: Peop
           `≤ ${barMs * 1000} µs`,
           verdict(median <= barMs * 1000),
         ]),
+        row('the floor', measured.floorAlone, () => ['', '']),
+        row(`the floor, ${together} at once`, measured.floorTogether, () => ['', '']),
         ['Argon2 of a password, by itself', range(spread(hashing), 0), '', '', ''],
         [
           `${together} at once / Argon2 of a password`,
@@ -108,6 +143,7 @@ export const measureFederated = async ({ stage, postgres, digest, rounds }: Peop
           `≤ ${ofHashing(barMs).toFixed(2)} ×`,
           verdict(ratio.median <= ofHashing(barMs)),
         ],
+        [`the floor, ${together} at once / Argon2 of a password`, `${range(floorRatio, 2)} ×`, '', '', ''],
       ],
     ],
     figures: measured,

@@ -1,8 +1,9 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { verify } from '@node-rs/argon2'
 import type { Connection } from '../harness/database-store.ts'
 import { passwordMicros } from '../harness/password-cost.ts'
 import { listen, runServer } from '../harness/server.ts'
+import { floorServer, formOf, parameterOf, sendTokens } from './floor-server.ts'
 import { createFloorStore } from './sign-in-floor-store.ts'
 
 /**
@@ -22,18 +23,16 @@ runServer(
     const toClient = (response: ServerResponse, state: string, headers = {}) =>
       response.writeHead(303, { ...headers, Location: `${redirectUri}?code=code&state=${state}` }).end()
 
-    const endpoints: Readonly<
-      Record<string, (request: IncomingMessage, response: ServerResponse) => Promise<unknown>>
-    > = {
+    const server = floorServer({
       async '/auth'(request, response) {
         await read()
         await write()
-        const state = stateOf(request)
+        const state = parameterOf(request, 'state')
         if (request.headers.cookie !== undefined) return toClient(response, state)
         return response.writeHead(303, { Location: `/sign-in?state=${state}` }).end()
       },
       async '/sign-in'(request, response) {
-        const state = stateOf(request)
+        const state = parameterOf(request, 'state')
         await read()
         if (request.method !== 'POST') {
           const form = `<form action="/sign-in?state=${state}" method="post"><input type="password"></form>`
@@ -52,27 +51,10 @@ runServer(
         await formOf(request)
         await read()
         await write()
-        const tokens = JSON.stringify({ access_token: '', id_token: '', refresh_token: '' })
-        return response.writeHead(200, { 'Content-Type': 'application/json' }).end(tokens)
+        return sendTokens(response)
       },
-    }
-    const server = createServer((request, response) => {
-      const endpoint = endpoints[request.url?.split('?', 1)[0] ?? '']
-      if (!endpoint) return response.writeHead(404).end()
-      endpoint(request, response).catch((error) => {
-        console.error(error)
-        response.writeHead(500).end()
-      })
     })
     return listen(server, close)
   },
   { passwordMicros },
 )
-
-const stateOf = ({ url = '' }: IncomingMessage): string => /[?&]state=([^&]*)/.exec(url)?.[1] ?? ''
-
-const formOf = async (request: IncomingMessage): Promise<URLSearchParams> => {
-  const chunks: Buffer[] = []
-  for await (const chunk of request) chunks.push(chunk)
-  return new URLSearchParams(Buffer.concat(chunks).toString())
-}

@@ -185,13 +185,14 @@ export const findNewestInteraction = async (
   clientId: string | undefined,
 ): Promise<string | undefined> => (await query<{ id: string }>(newest, [browser, clientId ?? null]))[0]?.id
 
-// Whoever deletes the client or the person locks that first, and this row after it: so does this.
+// Whoever deletes the client or the person locks that first, and this row after it: so does this. The person is going
+// to be changed (`notePersonSignsIn`): a weaker lock now would have to grow, and two that grow wait for each other.
 const lock = statement(
   'interaction-lock',
   `WITH client AS MATERIALIZED (
      SELECT id FROM applications WHERE id = (SELECT client_id FROM interactions WHERE id = $1) FOR KEY SHARE),
    person AS MATERIALIZED (
-     SELECT id FROM users WHERE id = (SELECT user_id FROM interactions WHERE id = $1) FOR KEY SHARE)
+     SELECT id FROM users WHERE id = (SELECT user_id FROM interactions WHERE id = $1) FOR NO KEY UPDATE)
    SELECT id FROM interactions
    WHERE id = $1 AND (SELECT count(*) FROM client) + (SELECT count(*) FROM person) >= 0 FOR UPDATE`,
 )

@@ -7,7 +7,11 @@ import { until } from '../../support/until.ts'
 
 /** What the decision log says of bodies, whose members are often about people. */
 
-const bodies = ['{"amount":1,"card":"4111"}', '{"amount":101,"card":"4222"}', '{"card":"4333","card":"4444"}']
+const bodies = [
+  '{"amount":1,"card":"card-4111"}',
+  '{"amount":101,"card":"card-4222"}',
+  '{"card":"card-4333","card":"card-4444"}',
+]
 
 const linesWith = async (settings: object) => {
   const folder = await mkdtemp(join(tmpdir(), 'logged-bodies-'))
@@ -30,7 +34,7 @@ const linesWith = async (settings: object) => {
 
 test('they are left out, and it says so', async () => {
   const { text, own, events } = await linesWith({ mask: ['/input/request/body/card', '/input/token/claims'] })
-  expect(text + own).not.toMatch(/4111|4222|4333|4444/)
+  expect(text + own).not.toMatch(/card-4/)
   expect(events.map(({ erased }) => erased)).toEqual([
     ['/input/request/body', '/input/token/claims'],
     ['/input/request/body', '/input/token/claims'],
@@ -43,7 +47,7 @@ test('they are left out, and it says so', async () => {
 
 test('they stand there where that is asked for, without what is masked', async () => {
   const { text, events } = await linesWith({ body: 'keep', mask: ['/input/request/body/card'] })
-  expect(text).not.toMatch(/4111|4222|4333|4444/)
+  expect(text).not.toMatch(/card-4/)
   expect(events.map(({ input }) => input.request.body)).toEqual([{ amount: 1 }, { amount: 101 }, undefined, undefined])
   expect(events.map(({ erased }) => erased)).toEqual([
     ['/input/request/body/card'],

@@ -317,6 +317,26 @@ test('a suspension that is under way is waited for without a deadlock, and nobod
   expect(parametersOf((await asked)!)).toMatchObject({ error: 'login_required' })
 })
 
+test('a deletion that is under way is waited for without a deadlock, and nobody is signed in', async () => {
+  const person = await flow.createPerson()
+  const browser = flow.browser()
+  const page = await flow.ask(browser, native)
+  let sent: Promise<Visit> | undefined
+  await issuer.database.transaction(async (query) => {
+    const inside = (text: string) => query(statement('', text), [person.id])
+    await inside('SELECT FROM users WHERE id = $1 FOR NO KEY UPDATE')
+    sent = flow.send(browser, page, flow.credentials(person))
+    await expect
+      .poll(() => sql(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`))
+      .toHaveLength(1)
+    // Whoever waits for the person holds nothing that goes with them.
+    await inside('SELECT FROM interactions WHERE user_id = $1 FOR UPDATE NOWAIT')
+    await inside('DELETE FROM users WHERE id = $1')
+  })
+  expect([303, 400, 403]).toContain((await sent)!.status)
+  expect(await liveOf(person)).toEqual({ sessions: 0, authorizations: 0 })
+})
+
 describe('nobody is signed in whose page was sent while', () => {
   test.each(Object.entries(endsOfPeople))('%s', async (_, end) => {
     for (const round of rounds) {
