@@ -14,7 +14,7 @@ import { seedSignIn } from '../targets/sign-in-seed-store.ts'
 import { managementToken } from './management.ts'
 import { callApi, type PeopleWorld } from './people-world.ts'
 import { warmUpSignIns } from './sign-in-flows.ts'
-import { issuerOf, manager, password, signInClient, siteOf, verdict } from './sign-in-world.ts'
+import { floorSiteOf, issuerOf, manager, password, signInClient, siteOf, verdict } from './sign-in-world.ts'
 
 const barMs = 3
 /** Of a round, each. An address may begin 100 in ten minutes, so each browser has one of its own. */
@@ -59,17 +59,13 @@ export const measureFederated = async ({ stage, postgres, digest, rounds }: Peop
   })
   const site = siteOf(issuer, { ...seeded, issuer: await issuerOf(issuer) })
 
-  const floorConnection = await addDatabase(postgres, 'people_federated_floor')
-  const { redirectUri } = signInClient
   const floorSettings: FederatedFloorSettings = {
-    connection: floorConnection,
+    connection: await addDatabase(postgres, 'people_federated_floor'),
     provider: address,
-    redirectUri,
+    redirectUri: signInClient.redirectUri,
     connectorId,
   }
   const floor = await stage.serve(new URL('../peers/federated-floor.ts', import.meta.url), underTest, floorSettings)
-  const floorPaths = { authorize: '/auth', token: '/token', jwks: '/jwks' }
-  const floorSite = siteOf(floor, { issuer: 'http://localhost', paths: floorPaths, resource: '' })
 
   let browsersYet = 0
   const newBrowser = (at: Site) => {
@@ -98,7 +94,7 @@ export const measureFederated = async ({ stage, postgres, digest, rounds }: Peop
     return { cpuMicros: micros / (atOnce * each), ms: (performance.now() - begunAt) / each }
   }
   const ours = { server: issuer, at: site }
-  const bare = { server: floor, at: floorSite }
+  const bare = { server: floor, at: floorSiteOf(floor) }
   // The first one makes the account.
   await round(ours, 1, 1)
   for (const one of [ours, bare])

@@ -45,6 +45,14 @@ export const siteOf = (server: Server, world: Pick<SignInWorld, 'issuer' | 'path
   scope,
 })
 
+/** A server that decides nothing, with addresses of its own. */
+export const floorSiteOf = (server: Server): Site =>
+  siteOf(server, {
+    issuer: 'http://localhost',
+    paths: { authorize: '/auth', token: '/token', jwks: '/jwks' },
+    resource: '',
+  })
+
 /** An application that holds all of the Management API. */
 export const manager = { id: 'bench-manager', secret: randomBytes(32).toString('base64url') }
 

@@ -26,6 +26,7 @@ import { measureProofs } from './sign-in-proofs.ts'
 import { measureTiming } from './sign-in-timing.ts'
 import { measureTransactions } from './sign-in-transactions.ts'
 import {
+  floorSiteOf,
   type Issuer,
   issuerOf,
   manager,
@@ -121,8 +122,7 @@ const prepareFloor = async (stage: Stage, postgres: Connection, digest: string):
     redirectUri,
   }
   const server = await stage.serve(new URL('../peers/sign-in-floor.ts', import.meta.url), underTest, settings)
-  const paths = { authorize: '/auth', token: '/token', jwks: '/jwks' }
-  return { name: 'the floor', server, site: siteOf(server, { issuer: 'http://localhost', paths, resource: '' }) }
+  return { name: 'the floor', server, site: floorSiteOf(server) }
 }
 
 const refreshRatios: Ratio[] = [{ of: 'oidc-provider, refresh', to: 'Surrogate, refresh', atLeast: 2 }]

@@ -108,6 +108,7 @@ export class BoundedClient extends Client {
     const { onRequestStart, onResponseStart, onResponseEnd } = handler
     let interim = 0
     let heads = 0
+    // Not assigned where they are written, for the reason that `runStatement` gives.
     const watched: Dispatcher.DispatchHandler = {
       onRequestStart: (controller, context) => {
         options.onConnection?.({ ...this.#connection })
