@@ -34,9 +34,9 @@ interface Round {
 }
 
 /**
- * Whole sign-ins of somebody whom a provider on this machine knows: authorization request, page, button, callback, code
- * for tokens. One at a time, and many at once as an issuer with work has them; the CPU is the issuer's alone. Beside
- * them the same at a server that decides nothing.
+ * Whole sign-ins of people whom a provider on this machine knows: authorization request, page, button, callback, code
+ * for tokens. One at a time, and many people at once as an issuer with work has them; the CPU is the issuer's alone.
+ * Beside them the same at a server that decides nothing.
  */
 export const measureFederated = async ({ stage, postgres, digest, rounds }: PeopleWorld): Promise<Page> => {
   const key = newKey()
@@ -72,11 +72,11 @@ export const measureFederated = async ({ stage, postgres, digest, rounds }: Peop
     const number = browsersYet++
     return createBrowser({ ...at, address: `10.0.${number >> 8}.${number & 255}` })
   }
-  const oneSignIn = async (browser: Browser, at: Site) => {
+  const oneSignIn = async (browser: Browser, at: Site, person: string) => {
     browser.clear()
     const { sent, page } = await begin(browser, at)
     const { location = '' } = await pressProvider(browser, page, at, connectorId)
-    const { pathname, search } = new URL(await provider.call<string>('signIn', location))
+    const { pathname, search } = new URL(await provider.call<string>('signIn', { url: location, person }))
     const authorized = await followed(browser, at, { sent, visit: await browser.get(pathname + search) })
     await redeemAll(browser, at, authorized)
   }
@@ -85,8 +85,8 @@ export const measureFederated = async ({ stage, postgres, digest, rounds }: Peop
     const before = await server.process.call<number>('cpu')
     const begunAt = performance.now()
     await Promise.all(
-      browsers.map(async (browser) => {
-        for (let count = 0; count < each; count++) await oneSignIn(browser, at)
+      browsers.map(async (browser, number) => {
+        for (let count = 0; count < each; count++) await oneSignIn(browser, at, `person-${number}@example.com`)
       }),
     )
     const micros = (await server.process.call<number>('cpu')) - before
@@ -95,8 +95,7 @@ export const measureFederated = async ({ stage, postgres, digest, rounds }: Peop
   }
   const ours = { server: issuer, at: site }
   const bare = { server: floor, at: floorSiteOf(floor) }
-  // The first one makes the account.
-  await round(ours, 1, 1)
+  // The first one of each person makes the account.
   for (const one of [ours, bare])
     for (let done = 0; done < warmUpSignIns; done += together * times.together)
       await round(one, together, times.together)

@@ -8,13 +8,16 @@ let provider: IdentityProvider
 
 answerCalls({
   start: async () => {
-    provider = await startIdentityProvider()
+    provider = await startIdentityProvider({
+      hinted: (loginHint) => ({ sub: loginHint, email: loginHint, email_verified: true, name: `Person ${loginHint}` }),
+    })
   },
   address: (): ProviderAddress => {
     const { issuer, clientId, clientSecret } = provider
     return { issuer, clientId, clientSecret }
   },
-  /** As the browser of whoever is sent to `url`: where it is sent back to. */
-  signIn: async (url: string) => (await provider.signIn(url)).href,
+  /** As the browser of `person`, an email address, who is sent to `url`: where it is sent back to. */
+  signIn: async ({ url, person }: { url: string; person: string }) =>
+    (await provider.signIn(`${url}&${new URLSearchParams({ login_hint: person })}`)).href,
   stop: () => provider?.close(),
 })

@@ -4,8 +4,8 @@ import type { Logger } from '../logger.ts'
 import { StartupError } from '../startup-error.ts'
 import { withArrayText } from './array-parameter.ts'
 import { createPipelinedQuery } from './pipelined-query.ts'
-import { runCommand, runStatement } from './run-statement.ts'
-import { isShared, sharedParameter } from './shared-statement.ts'
+import { parametersOf } from './shared-statement.ts'
+import { runTransaction } from './transaction.ts'
 
 export type DatabaseConnection =
   | string
@@ -37,9 +37,10 @@ export interface Database {
    */
   query: Query
   /**
-   * A transaction of named statements: commits when `work` resolves, rolls back when it rejects. Statements that do not
-   * wait for each other are sent together, and done in order. When it is over, `query` rejects: of several things done
-   * at once, one may go on after another has failed.
+   * A transaction of named statements: commits when `work` resolves, rolls back when it rejects. It begins with the
+   * first of them, so waiting before that holds nothing. Statements that do not wait for each other are sent together,
+   * and done in order. When it is over, `query` rejects: of several things done at once, one may go on after another
+   * has failed.
    */
   transaction<Result>(work: (query: Query) => Promise<Result>): Promise<Result>
   /** For LISTEN and other uses that need a connection of their own. */
@@ -71,16 +72,6 @@ export const oneRow = async <Row>(rows: Promise<readonly Row[]>): Promise<Row> =
   if (row === undefined) throw new Error('a statement that always answers a row answered none')
   return row
 }
-
-const parametersOf = (statement: Statement, values: readonly unknown[]): readonly unknown[] =>
-  isShared(statement) ? [sharedParameter([values])] : values
-
-const clientQuery =
-  (client: pg.PoolClient, isOver: () => boolean): Query =>
-  <Row extends object>(statement: Statement, values: readonly unknown[]) =>
-    isOver()
-      ? Promise.reject(new Error('The transaction is over.'))
-      : runStatement<Row>(client, statement, parametersOf(statement, values))
 
 /** `$n` of a statement as knex's own placeholders, and which value each of them takes. */
 const translate = ({ text }: Statement): { sql: string; order: number[] } => {
@@ -185,27 +176,7 @@ export const createDatabase = ({
     knex,
     pool,
     query: pipelined.query,
-    async transaction(work) {
-      const client = await pool.connect()
-      let broken: Error | undefined
-      let isOver = false
-      try {
-        // Waited for: a statement that went with it would stand alone where it is refused.
-        await runCommand(client, 'BEGIN')
-        const result = await work(clientQuery(client, () => isOver))
-        isOver = true
-        await runCommand(client, 'COMMIT')
-        return result
-      } catch (error) {
-        isOver = true
-        await runCommand(client, 'ROLLBACK').catch((failure: Error) => {
-          broken = failure
-        })
-        throw error
-      } finally {
-        client.release(broken)
-      }
-    },
+    transaction: async (work) => runTransaction(await pool.connect(), work),
     async ping() {
       try {
         await pool.query('SELECT 1')

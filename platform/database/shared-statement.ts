@@ -46,3 +46,7 @@ export const bytea = (bytes: Buffer): string => `\\x${bytes.toString('hex')}`
  */
 export const sharedParameter = (requests: readonly (readonly unknown[])[]): string =>
   JSON.stringify(requests.map(([row], n) => ({ n, ...(row as object) })))
+
+/** What a statement is sent with outside a batch. */
+export const parametersOf = (statement: Statement, values: readonly unknown[]): readonly unknown[] =>
+  isShared(statement) ? [sharedParameter([values])] : values

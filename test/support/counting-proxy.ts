@@ -3,7 +3,10 @@ import { join } from 'node:path'
 import type { PostgresConnection } from './database.ts'
 import { freePort } from './free-port.ts'
 
-/** What one round trip asked for: the name of the prepared statement, or the text of a simple query such as `BEGIN`. */
+/**
+ * What one round trip asked for: the name of the prepared statement, or the text of a simple query such as `COMMIT`. A
+ * `BEGIN` that goes along with the first statement of its transaction is noted before it, as if it were one more.
+ */
 export type RoundTrip = string
 
 export interface RoundTripOn {
@@ -54,20 +57,25 @@ export const startCountingProxy = async (
     let breakOff: { after: number; lost: () => void } | undefined
     const readRequests = readMessages({ isClient: true })
     const readAnswers = readMessages({ isClient: false })
-    let bound = ''
+    let bound: string[] = []
+    const note = (roundTrip: RoundTrip, isBehind: boolean) => {
+      roundTrips.push(roundTrip)
+      onRoundTrip?.(roundTrip, { connection, isBehind })
+      if (losing?.after?.roundTrip === roundTrip) losing.after.on = connection
+      if (losing?.roundTrip !== roundTrip || (losing.after && losing.after.on !== connection)) return
+      breakOff = { after: unanswered, lost: losing.lost }
+      losing = undefined
+    }
     client.on('data', (chunk) => {
       for (const { type, body } of readRequests(chunk)) {
         // Bind: the portal, then the statement, each ending with a zero byte.
-        if (type === 'B') bound = body.toString().split('\0')[1] ?? ''
+        if (type === 'B') bound.push(body.toString().split('\0')[1] ?? '')
         if (type !== 'S' && type !== 'Q') continue
-        const roundTrip = type === 'S' ? bound : body.toString('utf8', 0, body.length - 1)
-        roundTrips.push(roundTrip)
-        onRoundTrip?.(roundTrip, { connection, isBehind: unanswered > 0 })
+        const asked = type === 'S' ? bound : [body.toString('utf8', 0, body.length - 1)]
+        bound = []
+        const isBehind = unanswered > 0
         unanswered += 1
-        if (losing?.after?.roundTrip === roundTrip) losing.after.on = connection
-        if (losing?.roundTrip !== roundTrip || (losing.after && losing.after.on !== connection)) continue
-        breakOff = { after: unanswered, lost: losing.lost }
-        losing = undefined
+        for (const [place, name] of asked.entries()) note(name === 'begin' ? 'BEGIN' : name, isBehind || place > 0)
       }
     })
     client.pipe(database)

@@ -5,8 +5,9 @@ import { CompactSign, exportJWK, generateKeyPair, type JWK } from 'jose'
 
 /**
  * An OpenID provider on 127.0.0.1 that does what it should: discovery, PKCE, client authentication, codes that are good
- * once, ID tokens, userinfo. It signs in whoever `person` is without asking. `be` makes it hostile. It speaks GitHub's
- * API too, for the person that `person` is, and Microsoft's issuers that name a tenant.
+ * once, ID tokens, userinfo. It signs in whoever `person` is without asking, or whom a `login_hint` names if it was
+ * started with `hinted`. `be` makes it hostile. It speaks GitHub's API too, for the person that `person` is, and
+ * Microsoft's issuers that name a tenant.
  */
 export interface IdentityProvider {
   url: string
@@ -14,7 +15,7 @@ export interface IdentityProvider {
   clientId: string
   clientSecret: string
   /** Who signs in: claims of the ID token and of userinfo. */
-  person: Record<string, unknown> & { sub: string }
+  person: Person
   /** From now on; without a hostility it is good again. */
   be(hostility?: HostilityName | Hostility): void
   /** What it was asked, as `GET /path`. */
@@ -29,6 +30,7 @@ export interface IdentityProvider {
 }
 
 type Claims = Record<string, unknown>
+type Person = Claims & { sub: string }
 
 export interface Hostility {
   /** Of the ID token. */
@@ -125,7 +127,9 @@ export const hostilities = {
 export type HostilityName = keyof typeof hostilities
 
 export interface IdentityProviderOptions {
-  person?: Claims & { sub: string }
+  person?: Person
+  /** Whom a `login_hint` of the authorization request names. */
+  hinted?: (loginHint: string) => Person
   clientId?: string
   clientSecret?: string
   /** Instead of comparing with `clientSecret`. */
@@ -171,7 +175,7 @@ export const startIdentityProvider = async (options: IdentityProviderOptions = {
   const others = await keysOf(await pairInTurn())
   let hostility: Hostility = {}
   const codes = new Map<string, URLSearchParams>()
-  const tokens = new Set<string>()
+  const tokens = new Map<string, Person>()
 
   const base = () => `${provider.url}${tenant === undefined ? '' : '/common/v2.0'}`
   /** In tokens. */
@@ -241,20 +245,21 @@ export const startIdentityProvider = async (options: IdentityProviderOptions = {
       asked?.get('redirect_uri') === form.get('redirect_uri') && asked?.get('code_challenge') === challenge
     if (asked === undefined || !isRight) return send(response, { error: 'invalid_grant' }, 400)
     const accessToken = randomBytes(16).toString('base64url')
-    tokens.add(accessToken)
+    const hint = asked.get('login_hint')
+    const person = (hint !== null && options.hinted?.(hint)) || provider.person
+    tokens.set(accessToken, person)
     const answer = { access_token: accessToken, token_type: 'Bearer', expires_in: 300 }
     if (!asked.get('scope')?.split(' ').includes('openid')) return send(response, answer)
     const claims = {
       ...{ iss: issuerNow(), aud: clientId, iat: epoch(), exp: epoch() + 300, nonce: asked.get('nonce') },
       ...(tenant !== undefined && { tid: tenant }),
-      ...provider.person,
+      ...person,
     }
     send(response, { ...answer, id_token: await sign(hostility.claims?.(claims) ?? claims) })
   }
 
-  const isAllowed = ({ headers }: IncomingMessage) => tokens.has((headers.authorization ?? '').replace(/^\w+ /, ''))
-
-  const userinfo = (): Claims => hostility.userinfo?.(provider.person) ?? provider.person
+  /** Whose access token it came with. */
+  const caller = ({ headers }: IncomingMessage) => tokens.get((headers.authorization ?? '').replace(/^\w+ /, ''))
 
   /** As GitHub tells who somebody is. */
   const gitHub = (path: string): unknown => {
@@ -289,8 +294,9 @@ export const startIdentityProvider = async (options: IdentityProviderOptions = {
       else if (path === '/token' || path === '/login/oauth/access_token') {
         if (!instead('token')) await token(request, response)
       } else if (path === '/userinfo') {
-        if (!instead('userinfo')) isAllowed(request) ? send(response, userinfo()) : unauthorized()
-      } else if (path.startsWith('/api/v3/user')) isAllowed(request) ? send(response, gitHub(path)) : unauthorized()
+        const person = caller(request)
+        if (!instead('userinfo')) person ? send(response, hostility.userinfo?.(person) ?? person) : unauthorized()
+      } else if (path.startsWith('/api/v3/user')) caller(request) ? send(response, gitHub(path)) : unauthorized()
       else response.writeHead(404).end()
     }
     handle().catch((error) => response.writeHead(500).end(String(error)))
