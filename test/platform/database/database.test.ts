@@ -390,7 +390,6 @@ test('answers that nobody holds are gone with the next small collection, and do 
     return (old() - before) / bytes
   }
   // What is under way while it is compiled stays, and on a busy machine that takes its time.
-  const kept: number[] = []
-  for (let time = 0; time < 5; time++) kept.push(await read(1_500))
-  expect(Math.min(...kept)).toBeLessThan(0.1)
+  const kept = [await read(6_000), await read(6_000), await read(6_000)]
+  expect(kept.toSorted((a, b) => a - b)[1]).toBeLessThan(0.1)
 })
