@@ -12,6 +12,7 @@ import type { Server, Stage } from '../harness/stage.ts'
 import type { Phases, Steady } from '../harness/steady-load.ts'
 import { seedSignIn } from '../targets/sign-in-seed-store.ts'
 import { startPostgres } from './issuer.ts'
+import { warmUpSignIns } from './sign-in-flows.ts'
 import { issuerOf, password, personOf, signInScope, siteOf, verdict } from './sign-in-world.ts'
 
 /** At once. The second is more than may wait: the rest has to be told when to come back. */
@@ -58,12 +59,14 @@ const measureBurst = async (stage: Stage, seconds: number): Promise<Page> => {
     people: Array.from({ length: count }, (_, index) => personOf(index + 1)),
   })
 
-  // V8 compiles what it has seen often.
-  await driver.call('prepare', asBurst(50))
-  await driver.call('run')
   const load: Steady = { port: server.port, perSecond, request, bodyIncludes: '"access_token"' }
   await steady.call('phase', 'warm-up')
   await steady.call('begin', load)
+  // V8 compiles what it has seen often; an issuer that people come to has seen them.
+  for (let signIns = 0; signIns < warmUpSignIns; signIns += burst) {
+    await driver.call('prepare', asBurst(burst))
+    await driver.call('run')
+  }
   await driver.call('prepare', asBurst(burst))
   await delay(2_000)
   await steady.call('phase', phases.before)

@@ -7,6 +7,9 @@ export interface RequestOrigin {
   userAgent: string | undefined
 }
 
+/** Addresses whose place is remembered: proxies are few, and looking at the networks takes longer than all else here. */
+const maxRemembered = 1_000
+
 /** Who is believed about the requests that they pass on. */
 interface TrustedProxies {
   has(address: string): boolean
@@ -21,10 +24,18 @@ const trustedProxiesOf = (proxies: readonly string[]): TrustedProxies => {
     if (isIP(address) === 0) throw new TypeError(`${proxy} is neither an address nor a network.`)
     trusted.addSubnet(address, prefix === undefined ? (family === 'ipv6' ? 128 : 32) : Number(prefix), family)
   }
+  const remembered = new Map<string, boolean>()
   return {
     has(address) {
+      const known = remembered.get(address)
+      if (known !== undefined) return known
       const family = isIP(address)
-      return family !== 0 && trusted.check(address, family === 6 ? 'ipv6' : 'ipv4')
+      // A header may say anything.
+      if (family === 0) return false
+      const isTrusted = trusted.check(address, family === 6 ? 'ipv6' : 'ipv4')
+      if (remembered.size >= maxRemembered) remembered.clear()
+      remembered.set(address, isTrusted)
+      return isTrusted
     },
   }
 }

@@ -47,3 +47,12 @@ test('two cookies of one name are none: somebody else may have set one', () => {
   expect(session(`__Host-surrogate_session=${value}; __Host-surrogate_session=${'b'.repeat(43)}`)).toBeUndefined()
   expect(session(`__Host-surrogate_session=${value}x`)).toBeUndefined()
 })
+
+test('of thousands of addresses, each is told from a proxy every time that it comes', () => {
+  const isFromProxy = createIsFromProxy(proxies)
+  const addresses = Array.from({ length: 2_500 }, (_, index) => `${10 + (index % 3)}.0.${index >> 8}.${index & 255}`)
+  for (let time = 0; time < 2; time++) {
+    for (const address of [...addresses, 'unknown', ''])
+      expect([address, isFromProxy(requestFrom(address, {}))]).toEqual([address, address.startsWith('10.')])
+  }
+})
