@@ -7,7 +7,7 @@ export interface RequestOrigin {
   userAgent: string | undefined
 }
 
-/** Addresses whose place is remembered: proxies are few, and looking at the networks takes longer than all else here. */
+/** Proxies are few, and looking through the networks takes longer than all else here. */
 const maxRemembered = 1_000
 
 /** Who is believed about the requests that they pass on. */
