@@ -38,7 +38,7 @@ export interface Database {
   query: Query
   /**
    * A transaction of named statements: commits when `work` resolves, rolls back when it rejects. It begins with the
-   * first of them, so waiting before that holds nothing. Statements that do not wait for each other are sent together,
+   * first of them, so waiting before that holds no locks. Statements that do not wait for each other are sent together,
    * and done in order. When it is over, `query` rejects: of several things done at once, one may go on after another
    * has failed.
    */
