@@ -100,8 +100,8 @@ export const measureFederated = async ({ stage, postgres, digest, rounds }: Peop
   }
   const ours = { server: issuer, at: site }
   const bare = { server: floor, at: floorSiteOf(floor) }
-  // The first one of each person makes the account.
   const first: Round[] = []
+  // The first sign-in of each person makes the account.
   for (const one of [ours, bare])
     for (let done = 0; done < warmUp; done += together * times.together) {
       const measured = await round(one, together, times.together)
@@ -136,7 +136,7 @@ export const measureFederated = async ({ stage, postgres, digest, rounds }: Peop
           `≤ ${barMs * 1000} µs`,
           verdict(median <= barMs * 1000),
         ]),
-        row(`of these the first ${warmUpSignIns} of a process`, first, () => ['', '']),
+        row(`the same, the first ${warmUpSignIns} of a process`, first, () => ['', '']),
         row('the floor', measured.floorAlone, () => ['', '']),
         row(`the floor, ${together} at once`, measured.floorTogether, () => ['', '']),
         ['Argon2 of a password, by itself', range(spread(hashing), 0), '', '', ''],

@@ -5,8 +5,8 @@ import { parametersOf } from './shared-statement.ts'
 
 /**
  * A transaction on a connection of its own, which goes back to the pool: it begins with the first statement, and what
- * asks nothing is none. Statements that do not wait for each other are sent together once the first is answered. When
- * it is over, `query` rejects.
+ * asks nothing is none. Statements that do not wait for each other are sent together once the first is answered; where
+ * that fails, so do they. When it is over, `query` rejects: what `work` does not wait for may not be done.
  */
 export const runTransaction = async <Result>(
   client: pg.PoolClient,
