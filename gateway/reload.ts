@@ -48,39 +48,50 @@ export const createReloads = (options: {
   let latest = new AbortController()
   let last: Promise<void> = Promise.resolve()
   let closed = false
+  /** Somebody has asked for a reload even of an unchanged file, and none has come to its end since. */
+  let owed = false
 
-  const attempt = async (signal: AbortSignal, forced: boolean) => {
+  /** Resolves to whether it came to its end: not when a later one has come first. */
+  const attempt = async (signal: AbortSignal, forced: boolean): Promise<boolean> => {
     try {
       const config = await load()
       // The file was only touched, or its old content came back.
       if (!forced && config.revision === running.revision) {
         problem = undefined
         stale.set(0)
-        return
+        return true
       }
       problem = `revision ${config.revision} waits for its issuers; revision ${running.revision} runs`
-      if (!(await apply(config, signal))) return
+      if (!(await apply(config, signal))) return false
       running = config
       problem = undefined
       stale.set(0)
       outcomes.inc({ outcome: 'ok' })
       logger.info({ revision: config.revision }, 'the configuration was reloaded')
     } catch (error) {
-      if (signal.aborted) return
+      if (signal.aborted) return false
       problem = `${(error as Error).message}\nrevision ${running.revision} keeps running`
       stale.set(1)
       outcomes.inc({ outcome: 'refused' })
       const { revision } = running
       logger.error({ revision, problem: (error as Error).message }, 'the configuration was not reloaded')
     }
+    return true
+  }
+  const attemptOwed = async (signal: AbortSignal) => {
+    if (signal.aborted) return
+    const forced = owed
+    owed = false
+    if (!(await attempt(signal, forced))) owed ||= forced
   }
 
-  // Reloads run one at a time and in order. A later one aborts the one that is being tried.
+  // Reloads run one at a time and in order. A later one aborts the one that is being tried, and does what that one owes.
   const reload = (forced: boolean): Promise<void> => {
+    owed ||= forced
     latest.abort()
     latest = new AbortController()
     const { signal } = latest
-    last = last.then(() => (signal.aborted ? undefined : attempt(signal, forced)))
+    last = last.then(() => attemptOwed(signal))
     return settled()
   }
   const settled = async (): Promise<void> => {

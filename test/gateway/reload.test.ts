@@ -149,6 +149,33 @@ routes: [{ id: one, path: /x, auth: none, upstream: u, entrypoint: no/such }]
     await until(() => expect(applied).toEqual(['/late']))
   })
 
+  test('asked for takes place also when a look at the unchanged file takes its turn', async () => {
+    const file = join(await newFolder(), 'gateway.yaml')
+    const text = stringify({
+      version: 1,
+      upstreams: { orders: { url: 'http://127.0.0.1:1' } },
+      routes: [publicRoute('a', '/a')],
+    })
+    await writeFile(file, text)
+    const signals: AbortSignal[] = []
+    const reloads = createReloads({
+      file,
+      running: parseGatewayConfig(text, { file, env: {} }),
+      load: fileSource(file, {}).load,
+      // The first one waits, as for rules that are compiled, until the file is looked at for the first time.
+      async apply(_config, signal) {
+        signals.push(signal)
+        if (signals.length === 1) await once(signal, 'abort')
+        return !signal.aborted
+      },
+      logger: silentLogger,
+      metrics: createMetrics(),
+    })
+    cleanup.push(() => reloads.close())
+    await reloads.reload()
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true, false])
+  })
+
   test('includes the key file that it names, changed alone: the new keys count, unusable ones change nothing', async () => {
     const keyFile = join(await newFolder(), 'identity-key.json')
     const newKey = (kid: string) =>
