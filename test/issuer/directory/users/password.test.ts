@@ -78,7 +78,9 @@ test('a thread that ends costs whom it worked for, and nobody after that, whethe
   const working = Promise.allSettled([holdAgainst('correct horse', expensive)])
   await setImmediate()
   await threads[1]!.terminate()
-  expect(await working).toMatchObject([{ status: 'rejected', reason: { message: expect.stringContaining('has ended') } }])
+  expect(await working).toMatchObject([
+    { status: 'rejected', reason: { message: expect.stringContaining('has ended') } },
+  ])
   expect((await hash('after one that worked')).algorithm).toBe('Argon2id')
   expect(threads).toHaveLength(3)
 })
