@@ -12,7 +12,7 @@ export interface WorkerProcess extends Pick<Channel<typeof workerCalls>, 'call' 
   /** From 1; whoever takes its place has the same. */
   readonly number: number
   readonly pid: number | undefined
-  /** Whether it still runs. */
+  /** Whether it still runs and can be told something. */
   readonly alive: boolean
   /** Resolves when it has ended, with how: `exit code 1`, `SIGKILL`. */
   readonly ended: Promise<string>
@@ -78,7 +78,7 @@ export const forkWorker = (options: {
     number,
     pid: child.pid,
     get alive() {
-      return alive
+      return alive && child.connected
     },
     call: (...call) => channel.call(...call),
     tell: (...call) => channel.tell(...call),

@@ -1,8 +1,10 @@
+import { once as onceOf } from 'node:events'
 import { readdirSync } from 'node:fs'
 import { type IncomingMessage, request } from 'node:http'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { startGatewayWorkers } from '../../support/gateway-workers.ts'
+import { isRunning } from '../../support/process.ts'
 import { createTlsFiles, openHttp2 } from '../../support/tls-listener.ts'
 import { until } from '../../support/until.ts'
 import { openWebSocket, startWebSocketApi } from '../../support/websocket-api.ts'
@@ -86,6 +88,44 @@ test('a worker that stands still delays no other connection, and when it dies ot
   process.kill(pid, 'SIGKILL')
   expect(new Set(await Promise.all(asked))).toEqual(new Set(['200']))
 })
+
+test.each([0, 1])(
+  'a connection that comes while the death of a worker is half known waits for nobody (%i)',
+  async (one) => {
+    const { url, workers, child } = await start()
+    const open = async () => {
+      const socket = connect(Number(new URL(url).port), '127.0.0.1')
+      onTestFinished(() => void socket.destroy())
+      socket.on('error', () => {})
+      await onceOf(socket, 'connect')
+      return socket
+    }
+    const ask = (socket: Socket) => socket.write('GET /x HTTP/1.1\r\nhost: x\r\n\r\n')
+    const answered = async (socket: Socket) => {
+      const [answer] = await onceOf(socket, 'data', { signal: AbortSignal.timeout(10_000) })
+      expect(String(answer)).toMatch(/^HTTP\/1.1 200 /)
+    }
+    // Whoever has the first has the third, too; the second waits for the one that is stopped when that is the other one.
+    const first = await open()
+    ask(first)
+    await answered(first)
+    const pid = workers()[one]!
+    process.kill(pid, 'SIGSTOP')
+    const [second, third] = [await open(), await open()]
+    const both = [second, third].map((socket) => (ask(socket), answered(socket)))
+    await Promise.race(both)
+
+    // What comes now lies in the kernel, behind the end of the channel and before the end of the process.
+    child.signal('SIGSTOP')
+    process.kill(pid, 'SIGKILL')
+    // Its channel ends with the last of its threads.
+    await until(() => expect([isRunning(pid), readdirSync(`/proc/${pid}/task`).length]).toEqual([false, 1]))
+    const late = await open()
+    child.signal('SIGCONT')
+    ask(late)
+    await Promise.all([...both, answered(late)])
+  },
+)
 
 test('the primary process keeps nothing of the connections that it has handed out', async () => {
   const { url, child } = await start()
