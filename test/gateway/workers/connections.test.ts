@@ -112,7 +112,10 @@ test.each([0, 1])(
     const pid = workers()[one]!
     process.kill(pid, 'SIGSTOP')
     const [second, third] = [await open(), await open()]
-    const both = [second, third].map((socket) => (ask(socket), answered(socket)))
+    const both = [second, third].map((socket) => {
+    ask(socket)
+    return answered(socket)
+  })
     await Promise.race(both)
 
     // What comes now lies in the kernel, behind the end of the channel and before the end of the process.
