@@ -113,9 +113,9 @@ test.each([0, 1])(
     process.kill(pid, 'SIGSTOP')
     const [second, third] = [await open(), await open()]
     const both = [second, third].map((socket) => {
-    ask(socket)
-    return answered(socket)
-  })
+      ask(socket)
+      return answered(socket)
+    })
     await Promise.race(both)
 
     // What comes now lies in the kernel, behind the end of the channel and before the end of the process.
