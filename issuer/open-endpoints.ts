@@ -160,7 +160,7 @@ export const openEndpoints = async (
   onStop('captcha', () => captcha.close())
   const messageConfig = config.messages ?? noMessages
   const federation = createFederation({
-    ...{ database, envelope, experience: settings.experience, now },
+    ...{ database, envelope, experience: settings.experience, memory: settings.memory, now },
     outbound: { allowedNetworks: messageConfig.allowedNetworks },
     mocks: messageConfig.mockFolder !== undefined,
   })

@@ -32,7 +32,7 @@ export interface SignInDependencies extends InteractionOperationsDependencies {
 export interface SignInEndpoints {
   interactions: Interactions
   /** For the account pages. */
-  accountFederation: AccountFederation & { offered(client: AuthorizationClient): Promise<OfferedConnector[]> }
+  accountFederation: AccountFederation & { offered(client: AuthorizationClient): Promise<readonly OfferedConnector[]> }
   signInEndpoint: PageEndpoint
   /** `/api/experience/…` */
   experienceEndpoint: PageEndpoint

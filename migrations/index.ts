@@ -46,6 +46,7 @@ import { impersonationHistory } from './0047-impersonation-history.ts'
 import { userSearchBeside } from './0048-user-search-beside.ts'
 import { userSearchCopy } from './0049-user-search-copy.ts'
 import { userSearchExchange } from './0050-user-search-exchange.ts'
+import { identityProvidersInMemory } from './0051-identity-providers-in-memory.ts'
 
 /** The schema's history: ordered, immutable, forward only. A new step is a new file and a line at the end. */
 export const migrations: readonly Migration[] = [
@@ -96,4 +97,5 @@ export const migrations: readonly Migration[] = [
   userSearchBeside,
   userSearchCopy,
   userSearchExchange,
+  identityProvidersInMemory,
 ]

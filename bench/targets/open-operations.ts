@@ -59,7 +59,7 @@ export const openOperations = async (
   })
   const notifyOwner = createNotifyOwner({ messages, fallbackLanguage: () => 'en', logger })
   const federation = createFederation({
-    ...{ database, envelope, experience: settings, mocks: false, now },
+    ...{ database, envelope, experience: settings, memory: stored.memory, mocks: false, now },
     outbound: { allowedNetworks: ['127.0.0.0/8'] },
   })
   const operations = await createInteractionOperations({

@@ -1,5 +1,6 @@
 import type { Database, Query } from '../../platform/database/database.ts'
 import type { Envelope } from '../../platform/envelope.ts'
+import type { Settings } from '../directory/sign-in-experience/settings.ts'
 import type { SignInExperience } from '../directory/sign-in-experience/sign-in-experience.ts'
 import { assertionOf, type FederatedAssertion } from './providers/assertion.ts'
 import { FederationError } from './providers/federation-error.ts'
@@ -47,7 +48,7 @@ export interface OpenedConnector {
   complete(answer: CompleteFederation): Promise<FederatedAssertion>
 }
 
-/** People whom identity providers know. */
+/** People whom identity providers know. What it says of connectors is as old as settings are (`Settings`). */
 export interface Federation {
   /** Throws `FederationError`: there is no such connector, or it is not configured yet. */
   open(connectorId: string): Promise<OpenedConnector>
@@ -57,7 +58,7 @@ export interface Federation {
    */
   isStillFrom(trx: Query, told: { connectorId: string; origin?: string | undefined }): Promise<boolean>
   /** The social connectors of the sign-in page of an application, in the order of the settings. */
-  offered(page: { clientId?: string | undefined }): Promise<OfferedConnector[]>
+  offered(page: { clientId?: string | undefined }): Promise<readonly OfferedConnector[]>
   /**
    * The enterprise connector that owns a domain (the part of an address behind the `@`). Undefined too while single
    * sign-on is off (`singleSignOnEnabled`).
@@ -72,6 +73,8 @@ export interface FederationDependencies {
   database: Pick<Database, 'query'>
   envelope: Envelope
   experience: () => SignInExperience
+  /** Where connectors are kept in memory. Absent: nowhere. */
+  memory?: Settings['memory'] | undefined
   /** How providers are reached. */
   outbound: ProviderRequestOptions
   /** Connectors that know whoever they are told. Tests only. */
@@ -80,7 +83,7 @@ export interface FederationDependencies {
 }
 
 export const createFederation = (dependencies: FederationDependencies): Federation => {
-  const { database, envelope, experience, mocks, now } = dependencies
+  const { database, envelope, experience, memory = noMemory, mocks, now } = dependencies
   const store = createIdentityProviderStore(envelope)
   const requests: ProviderRequests = createProviderRequests(dependencies.outbound)
   const protocolOf = createProtocols({ requests, mocks, now })
@@ -88,20 +91,27 @@ export const createFederation = (dependencies: FederationDependencies): Federati
   const usable = (row: IdentityProvider | undefined) =>
     row !== undefined && isConfigured(row, { mocks }) ? toOffered(row) : undefined
 
+  const opened = memory<OpenedConnector>()
+  const ofTargets = memory<readonly OfferedConnector[]>()
+  const ofDomains = memory<OfferedConnector | undefined>()
+
+  const open = async (connectorId: string): Promise<OpenedConnector> => {
+    const row = await store.find(database.query, connectorId)
+    if (row === undefined) throw new FederationError('connector_not_found', 'There is no such connector.')
+    const protocol = protocolOf(row)
+    const told = { ...row, target: row.target ?? row.id, origin: originOf(row) }
+    return {
+      connector: toOffered(row),
+      begin: (request) => protocol.begin(request),
+      async complete(answer) {
+        const { claims, ...says } = await protocol.complete(answer)
+        return assertionOf(told, claims, says)
+      },
+    }
+  }
+
   return {
-    async open(connectorId) {
-      const row = await store.find(database.query, connectorId)
-      if (row === undefined) throw new FederationError('connector_not_found', 'There is no such connector.')
-      const protocol = protocolOf(row)
-      return {
-        connector: toOffered(row),
-        begin: (request) => protocol.begin(request),
-        async complete(answer) {
-          const { claims, ...says } = await protocol.complete(answer)
-          return assertionOf({ ...row, target: row.target ?? row.id, origin: originOf(row) }, claims, says)
-        },
-      }
-    },
+    open: (connectorId) => opened(connectorId, () => open(connectorId)),
     async isStillFrom(trx, { connectorId, origin }) {
       const row = await store.share(trx, connectorId)
       // What an issuer of the version before has kept names none.
@@ -110,14 +120,19 @@ export const createFederation = (dependencies: FederationDependencies): Federati
     async offered() {
       const targets = experience().socialSignInConnectorTargets
       if (targets.length === 0) return []
-      const rows = await store.ofTargets(database.query, targets)
-      return rows.map(usable).filter((connector) => connector !== undefined)
+      return ofTargets(JSON.stringify(targets), async () => {
+        const rows = await store.ofTargets(database.query, targets)
+        return rows.map(usable).filter((connector) => connector !== undefined)
+      })
     },
     async byDomain(domain) {
       if (!experience().singleSignOnEnabled) return undefined
-      return usable(await store.ofDomain(database.query, domain.toLowerCase()))
+      const named = domain.toLowerCase()
+      return ofDomains(named, async () => usable(await store.ofDomain(database.query, named)))
     },
     check: (provider) => protocolOf(provider).check(),
     close: () => requests.close(),
   }
 }
+
+const noMemory: Settings['memory'] = () => (_key, find) => find()

@@ -4,7 +4,7 @@ import type { Factory } from '../../deliveries/messages/factories.ts'
 import type { Channel } from '../../deliveries/messages/message.ts'
 import type { MessageConfig } from '../../deliveries/messages/settings.ts'
 import { isRelayAlive } from '../../deliveries/test-send-store.ts'
-import { type Database, type Query, queryOf, type Transaction } from '../../platform/database/database.ts'
+import type { Database, Query, Transaction } from '../../platform/database/database.ts'
 import type { Envelope } from '../../platform/envelope.ts'
 import { createTargetPolicy } from '../../platform/http/outbound.ts'
 import { newId } from '../../platform/ids.ts'
@@ -15,6 +15,7 @@ import type { Mutate } from '../base/mutate.ts'
 import type { OperationContext } from '../base/route.ts'
 import type { Settings } from '../directory/sign-in-experience/settings.ts'
 import { type ConnectorPatch, factories, type NewConnector } from './connector.ts'
+import { createConnectorChange } from './connector-change.ts'
 import { createConfigReader } from './connector-config.ts'
 import type { Federation } from './federation.ts'
 import { socialOperations } from './social-operations.ts'
@@ -49,18 +50,10 @@ const pollMs = 50
 
 /** Where messages go, and where people are known already. Connectors emit no events. */
 export const connectorOperations = (dependencies: ConnectorDependencies) => {
-  const { database, mutate, envelope, messageConfig, settings, testMessages } = dependencies
+  const { database, mutate, envelope, messageConfig, testMessages } = dependencies
   const store = createConnectorStore(envelope)
 
-  /** What was changed is in force here before it is answered. */
-  const change = async <Result>(
-    context: OperationContext,
-    work: (query: Query) => Promise<Result>,
-  ): Promise<Result> => {
-    const result = await mutate(context, ({ trx }) => work(queryOf(trx)))
-    await settings.refreshed()
-    return result
-  }
+  const change = createConnectorChange(dependencies)
 
   const { allowedNetworks } = messageConfig
   const targets = createTargetPolicy({ allowedNetworks, allowHttp: 'allowed_networks' })
@@ -75,7 +68,7 @@ export const connectorOperations = (dependencies: ConnectorDependencies) => {
 
   const readConfig = createConfigReader(targets)
 
-  const social = socialOperations({ ...dependencies, readConfig })
+  const social = socialOperations({ ...dependencies, change, readConfig })
 
   const requireRelay = async () => {
     const deadline = performance.now() + relayWaitMs

@@ -9,6 +9,7 @@ import { problem } from '../base/errors/problems.ts'
 import type { Mutate } from '../base/mutate.ts'
 import type { OperationContext } from '../base/route.ts'
 import { type ConnectorPatch, factories, type NewConnector } from './connector.ts'
+import type { ConnectorChange } from './connector-change.ts'
 import type { ReadConfig } from './connector-config.ts'
 import type { Federation } from './federation.ts'
 import { asProblems } from './federation-problem.ts'
@@ -19,6 +20,7 @@ import { createRequestStore } from './providers/request-store.ts'
 export interface SocialDependencies {
   database: Pick<Database, 'query'>
   mutate: Mutate
+  change: ConnectorChange
   envelope: Envelope
   federation: Federation
   readConfig: ReadConfig
@@ -47,7 +49,14 @@ const split = (metadata: Record<string, unknown>) => {
   return { target, look }
 }
 
-export const socialOperations = ({ database, mutate, envelope, federation, readConfig }: SocialDependencies) => {
+export const socialOperations = ({
+  database,
+  mutate,
+  change,
+  envelope,
+  federation,
+  readConfig,
+}: SocialDependencies) => {
   const store = createIdentityProviderStore(envelope)
   const requests = createRequestStore(envelope)
 
@@ -90,10 +99,10 @@ export const socialOperations = ({ database, mutate, envelope, federation, readC
         ...{ syncProfile: input.syncProfile, createdAt: new Date(0), updatedAt: new Date(0) },
       }
       await check(row)
-      return mutate(context, async ({ trx }) => {
-        await refuseForeign(queryOf(trx), row)
-        await store.insert(queryOf(trx), row)
-        return toSocial(requireFound(await store.find(queryOf(trx), row.id), row.id))
+      return change(context, async (query) => {
+        await refuseForeign(query, row)
+        await store.insert(query, row)
+        return toSocial(requireFound(await store.find(query, row.id), row.id))
       })
     },
 
@@ -105,8 +114,7 @@ export const socialOperations = ({ database, mutate, envelope, federation, readC
       if (given !== known.target) throw problem('connector.can_not_modify_target')
       const config = patch.config && (await readConfig(factory, patch.config, known.config))
       if (config) await check({ ...known, config })
-      return mutate(context, async ({ trx }) => {
-        const query = queryOf(trx)
+      return change(context, async (query) => {
         const current = await store.lock(query, id)
         if (current === undefined) throw problem('entity.not_exists', { data: { id } })
         if (config) await keepOrigin(query, current, config)

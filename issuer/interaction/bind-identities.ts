@@ -22,7 +22,8 @@ export interface Bound {
 
 /**
  * Makes the identities of these proofs the person's, takes over what the providers say, and lets an enterprise's people
- * into its organizations. Throws `IdentityTaken`, or what the database says of one that somebody gets just now.
+ * into its organizations. The person is held, and what they sign in by was found to be theirs. Throws `IdentityTaken`,
+ * or what the database says of one that somebody gets just now.
  */
 export const bindIdentities = async (
   recording: Recording & { trx: Query },
@@ -32,9 +33,14 @@ export const bindIdentities = async (
 ): Promise<Bound> => {
   const { trx } = recording
   const bound = { isChanged: false, linked: [] as string[], isPasswordVoid: false }
-  const isPasswordShown = authenticating(proofs).some(({ kind }) => kind === 'password')
+  const shown = authenticating(proofs)
+  const isPasswordShown = shown.some(({ kind }) => kind === 'password')
+  // That it is theirs was seen when they were held (`hasFactorsAndIdentities`).
+  const signsInBy = shown
+    .filter(({ userId: owner }) => owner === userId)
+    .flatMap(({ data: { federated } }) => (federated === undefined || federated.isByAddress ? [] : federated))
   for (const identity of proofs.flatMap(({ data }) => data.federated ?? [])) {
-    const holder = await findHolder(trx, identity)
+    const holder = signsInBy.includes(identity) ? userId : await findHolder(trx, identity)
     if (holder !== undefined && holder !== userId) throw new IdentityTaken()
     if (holder === undefined) {
       if (!(await isStillFrom(trx, identity))) throw new IdentityTaken()

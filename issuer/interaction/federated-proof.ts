@@ -6,11 +6,11 @@ import { checkEmail } from '../directory/users/registration-rules/email-blocklis
 import { tokenDigest } from '../tokens/token-digest.ts'
 import { isSameText } from './federation-request.ts'
 import { awaitedSeconds, type FederationRequests, type FederationSent, providerText } from './federation-requests.ts'
-import { type AwaitedProof, offerLink } from './federation-store.ts'
+import { type AwaitedInteraction, type AwaitedProof, offerLink } from './federation-store.ts'
 import { findLinking } from './find-linking.ts'
 import { beginEvent, keepDecision } from './interaction-changes-store.ts'
 import type { FederationOutcome, InteractionEventName } from './interaction-state.ts'
-import { findInteraction, type Interaction } from './interaction-store.ts'
+import type { Interaction } from './interaction-store.ts'
 import type { Linking } from './linking.ts'
 import { beginProof, keepProof } from './proof-store.ts'
 import { type FederatedIdentity, type ProofData, type ProofPurpose, recordTypeOf } from './proofs.ts'
@@ -23,8 +23,8 @@ export type FederationPurpose = Extract<ProofPurpose, 'sign_in' | 'register' | '
 export type FederationBegun = Exclude<FederationSent, { outcome: 'unavailable' }> | { outcome: 'unavailable' }
 
 export type FederationAnswered =
-  /** Whatever came of it: the page of the interaction shows it. `proven`: as it was, when something was proven. */
-  | { outcome: 'go_on'; interactionId: string; proven?: Interaction }
+  /** Whatever came of it: the page of the interaction shows it, which may be over if something was proven. */
+  | { outcome: 'go_on'; interaction: AwaitedInteraction; isProven?: boolean }
   /** Nobody here asked for this answer, or somebody else did. */
   | { outcome: 'refused' | 'other_browser' }
 
@@ -38,7 +38,7 @@ export type FederationVerified =
 /** Proofs that a person's identity provider gives (§13). */
 export interface FederatedProofs {
   /** The social connectors of the pages of an application. */
-  offered(interaction: Pick<Interaction, 'client'>): Promise<OfferedConnector[]>
+  offered(interaction: Pick<Interaction, 'client'>): Promise<readonly OfferedConnector[]>
   /** The enterprise connector whose people sign in nowhere else; undefined where the settings leave it to them. */
   enterpriseOf(address: string): Promise<OfferedConnector | undefined>
   /** What `direct_sign_in` names. */
@@ -84,7 +84,7 @@ export const createFederatedProofs = ({
   const linkingFor = (identity: FederatedIdentity) => findLinking(query, identity, settings())
 
   const note = (
-    { id, event, client }: Interaction,
+    { id, event, client }: Pick<AwaitedInteraction, 'id' | 'event' | 'client'>,
     { origin: { ip, userAgent } }: Visitor,
     connectorId: string,
     done: {
@@ -107,7 +107,7 @@ export const createFederatedProofs = ({
 
   /** What the pages go on with: an account is signed in to, begun, or named to be proven. */
   const settle = async (
-    interaction: Interaction,
+    interaction: Pick<AwaitedInteraction, 'id' | 'event'>,
     proofId: string,
     identity: FederatedIdentity,
   ): Promise<{ linking: Linking; refused?: FederationOutcome }> => {
@@ -192,19 +192,18 @@ export const createFederatedProofs = ({
     },
 
     async answer(awaited, visitor, { connectorId, state, parameters }) {
-      const { interaction: place } = awaited
-      if (!place) return { outcome: 'refused' }
+      const { interaction } = awaited
+      if (!interaction) return { outcome: 'refused' }
       const { browser } = visitor
-      if (browser === undefined || !tokenDigest('browser', browser).equals(place.browser)) {
+      if (browser === undefined || !tokenDigest('browser', browser).equals(interaction.browser)) {
         return { outcome: 'other_browser' }
       }
-      const goOn = { outcome: 'go_on', interactionId: place.id } as const
+      const goOn = { outcome: 'go_on', interaction } as const
       const asked = requests.requestOf(awaited)
       // It came before, or too late: the page says where the sign-in stands, and nothing comes of it.
       if (!asked) return goOn
       if (asked.connectorId !== connectorId || !isSameText(asked.state, state)) return { outcome: 'refused' }
-      const interaction = await findInteraction(query, place.id)
-      if (!interaction?.isOpen) return goOn
+      if (!interaction.isOpen) return goOn
 
       const completed = await requests.complete(awaited.id, asked, parameters)
       const provider = completed.connector?.name ?? connectorId
@@ -213,17 +212,17 @@ export const createFederatedProofs = ({
         if (reason === 'used') return goOn
         note(interaction, visitor, connectorId, { error: reason, description })
         const outcome = pageOutcomes[reason] ?? 'failed'
-        await keepDecision(query, place.id, { federation: { outcome, provider, text: providerText(parameters) } })
+        await keepDecision(query, interaction.id, { federation: { outcome, provider, text: providerText(parameters) } })
         return goOn
       }
       const { identity } = completed
       const { linking, refused } = await settle(interaction, awaited.id, identity)
       if (refused) {
         const told = { outcome: refused, provider, email: identity.email }
-        await keepDecision(query, place.id, { federation: told })
+        await keepDecision(query, interaction.id, { federation: told })
       }
       note(interaction, visitor, connectorId, { identity, linking, error: refused })
-      return refused ? goOn : { ...goOn, proven: interaction }
+      return { ...goOn, isProven: refused === undefined }
     },
 
     async verify(interaction, visitor, { connectorId, proofId, parameters }) {

@@ -1,14 +1,15 @@
 import { type Query, queryOf, statement, type Transaction } from '../../platform/database/database.ts'
 import { newId } from '../../platform/ids.ts'
-import { isOpen } from './interaction-store.ts'
+import { accountClientId } from './account-client.ts'
+import { type Interaction, isOpen } from './interaction-store.ts'
 import type { FederatedIdentity, ProofData, ProofPurpose } from './proofs.ts'
 
 /** A proof that waits for the answer of a provider, or did. */
 export interface AwaitedProof {
   id: string
   purpose: ProofPurpose
-  /** Of a sign-in; `browser` is the digest of the cookie of the one browser that it belongs to. */
-  interaction: { id: string; browser: Buffer } | undefined
+  /** Of a sign-in. */
+  interaction: AwaitedInteraction | undefined
   /**
    * Of an account: who looks after it, and in which session. `confirmedTo`: the person says again who they are, and
    * goes there when they have; otherwise the identity is to be linked.
@@ -18,18 +19,27 @@ export interface AwaitedProof {
   sealed: Buffer | null
 }
 
+/** As much of an interaction as the answer of a provider needs. */
+export interface AwaitedInteraction extends Pick<Interaction, 'id' | 'browser' | 'event' | 'isOpen'> {
+  client: Pick<Interaction['client'], 'id'>
+  request: Pick<Interaction['request'], 'uiLocales'>
+}
+
 const find = statement(
   'federation-find',
-  `SELECT p.id, p.interaction_id AS "interactionId", p.purpose, i.browser, p.user_id AS "userId", p.holder,
+  `SELECT p.id, p.purpose, i.browser, p.user_id AS "userId", p.holder,
      p.data->>'returnTo' AS "returnTo", p.data->>'confirmedTo' AS "confirmedTo",
      CASE WHEN p.verified_at IS NULL AND p.consumed_at IS NULL AND p.expires_at > now() AND p.tries = 0 THEN p.secret END
-       AS sealed
+       AS sealed,
+     json_build_object('id', i.id, 'event', i.event, 'isOpen', i.finished_at IS NULL AND i.expires_at > now(),
+       'client', json_build_object('id', coalesce(i.client_id, '${accountClientId}')),
+       'request', json_build_object('uiLocales', i.request->'uiLocales')) AS interaction
    FROM proofs p LEFT JOIN interactions i ON i.id = p.interaction_id WHERE p.id = $1 AND p.kind = 'federated'`,
 )
 
 interface AwaitedRow extends Pick<AwaitedProof, 'id' | 'purpose' | 'sealed'> {
-  interactionId: string | null
   browser: Buffer | null
+  interaction: Omit<AwaitedInteraction, 'browser'>
   userId: string | null
   holder: string | null
   returnTo: string | null
@@ -39,11 +49,11 @@ interface AwaitedRow extends Pick<AwaitedProof, 'id' | 'purpose' | 'sealed'> {
 export const findAwaited = async (query: Query, id: string): Promise<AwaitedProof | undefined> => {
   const [row] = await query<AwaitedRow>(find, [id])
   if (!row) return undefined
-  const { interactionId, browser, userId, holder, returnTo, confirmedTo, ...rest } = row
+  const { browser, interaction, userId, holder, returnTo, confirmedTo, ...rest } = row
   const isAccount = userId !== null && holder !== null && returnTo !== null
   return {
     ...rest,
-    interaction: interactionId !== null && browser !== null ? { id: interactionId, browser } : undefined,
+    interaction: browser === null ? undefined : { ...interaction, browser },
     account: isAccount ? { userId, holder, returnTo, confirmedTo: confirmedTo ?? undefined } : undefined,
   }
 }

@@ -62,10 +62,10 @@ export const createCallbackEndpoint = (dependencies: CallbackDependencies): Page
     if (awaited.account) return accountFederation.answer(awaited, visitor, answer)
     const gone = await federated.answer(awaited, visitor, answer)
     if (gone.outcome !== 'go_on') return gone
-    const { interactionId, proven } = gone
-    const redirect = proven && (await finished(interactionId, connectorId, visitor))
-    const signedIn = redirect && { redirect, uiLocales: proven.request.uiLocales }
-    return { outcome: 'go_on', location: interactionPath(interactionId), signedIn }
+    const { interaction, isProven } = gone
+    const redirect = isProven ? await finished(interaction.id, connectorId, visitor) : undefined
+    const signedIn = redirect && { redirect, uiLocales: interaction.request.uiLocales }
+    return { outcome: 'go_on', location: interactionPath(interaction.id), signedIn }
   }
 
   /** Where nothing else is due the browser goes to the client at once; else a page of the interaction asks for it. */

@@ -121,7 +121,8 @@ export const startManagement = async ({
     events: { wake() {} },
   })
   const federation = createFederation({
-    ...{ database, envelope, experience: settings.experience, now: systemClock, mocks: false },
+    ...{ database, envelope, experience: settings.experience, memory: settings.memory, now: systemClock },
+    mocks: false,
     outbound: { allowedNetworks: [] },
   })
   // All that the issuer serves (`issuer/main.ts`), so that the tests of every route are of every route.

@@ -20,7 +20,7 @@ export const groups = {
 
 /** Providers at which people have accounts too. */
 export interface PageFederation extends Pick<AccountFederation, 'begin' | 'ofPerson'> {
-  offered(client: AuthorizationClient): Promise<OfferedConnector[]>
+  offered(client: AuthorizationClient): Promise<readonly OfferedConnector[]>
 }
 
 /** A person at one of the pages. */

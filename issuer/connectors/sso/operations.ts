@@ -1,4 +1,4 @@
-import { type Database, queryOf } from '../../../platform/database/database.ts'
+import type { Database } from '../../../platform/database/database.ts'
 import type { Envelope } from '../../../platform/envelope.ts'
 import { createTargetPolicy } from '../../../platform/http/outbound.ts'
 import { newId } from '../../../platform/ids.ts'
@@ -7,6 +7,8 @@ import { notFound, requireFound } from '../../base/errors/not-found.ts'
 import { problem } from '../../base/errors/problems.ts'
 import type { Mutate } from '../../base/mutate.ts'
 import type { OperationContext } from '../../base/route.ts'
+import type { Settings } from '../../directory/sign-in-experience/settings.ts'
+import { createConnectorChange } from '../connector-change.ts'
 import { createConfigReader } from '../connector-config.ts'
 import type { Federation } from '../federation.ts'
 import { asProblems } from '../federation-problem.ts'
@@ -20,11 +22,14 @@ export interface SsoDependencies {
   mutate: Mutate
   envelope: Envelope
   messageConfig: { allowedNetworks: readonly string[] }
+  settings: Pick<Settings, 'refreshed'>
   federation: Federation
 }
 
 /** Enterprises whose people sign in at their own provider. Connectors emit no events. */
-export const ssoOperations = ({ database, mutate, envelope, messageConfig, federation }: SsoDependencies) => {
+export const ssoOperations = (dependencies: SsoDependencies) => {
+  const { database, envelope, messageConfig, federation } = dependencies
+  const change = createConnectorChange(dependencies)
   const store = createIdentityProviderStore(envelope)
   const { allowedNetworks } = messageConfig
   const readConfig = createConfigReader(createTargetPolicy({ allowedNetworks, allowHttp: 'allowed_networks' }))
@@ -65,9 +70,9 @@ export const ssoOperations = ({ database, mutate, envelope, messageConfig, feder
         ...{ domains, syncProfile, look: branding, createdAt: new Date(0), updatedAt: new Date(0) },
       }
       const row = config === undefined ? bare : await configured(bare, config)
-      return mutate(context, async ({ trx }) => {
-        await store.insert(queryOf(trx), row)
-        return requireFound(await store.find(queryOf(trx), row.id), row.id)
+      return change(context, async (query) => {
+        await store.insert(query, row)
+        return requireFound(await store.find(query, row.id), row.id)
       })
     },
 
@@ -75,8 +80,7 @@ export const ssoOperations = ({ database, mutate, envelope, messageConfig, feder
       const known = requireFound(await find(id), id)
       if (patch.domains) checkDomains(patch.domains)
       const config = patch.config && (await configured(known, patch.config)).config
-      return mutate(context, async ({ trx }) => {
-        const query = queryOf(trx)
+      return change(context, async (query) => {
         const current = requireFound(await store.lock(query, id), id)
         if (config) await keepOrigin(query, current, config)
         const changes = changesOf<Pick<IdentityProvider, 'name' | 'config' | 'domains' | 'look' | 'syncProfile'>>(
@@ -97,8 +101,8 @@ export const ssoOperations = ({ database, mutate, envelope, messageConfig, feder
 
     /** With the identities of its people, and what organizations say of who comes by it. */
     remove: (context: OperationContext, id: string): Promise<void> =>
-      mutate(context, async ({ trx }) => {
-        if (!(await store.remove(queryOf(trx), id, 'sso'))) throw notFound(id)
+      change(context, async (query) => {
+        if (!(await store.remove(query, id, 'sso'))) throw notFound(id)
       }),
   }
 }

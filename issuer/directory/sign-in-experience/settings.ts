@@ -22,6 +22,8 @@ export interface Settings {
   sender(type: SenderType): SealedConnector | undefined
   /** How long sessions last, in seconds. */
   session(): z.output<typeof sessionSettings.schema>
+  /** A memory of its own for what changes with settings and connectors alone, and no oftener. */
+  memory<Value>(): Memory<Value>
   /**
    * After a change that was committed: this instance acts on it from here on. Never fails; what cannot be read now is
    * read within the second.
@@ -31,6 +33,9 @@ export interface Settings {
   close(): Promise<void>
 }
 
+/** What `find` answered for this key since the last change; asked again after one that failed. */
+export type Memory<Value> = (key: string, find: () => Promise<Value>) => Promise<Value>
+
 export interface SettingsOptions {
   database: Pick<Database, 'query'>
   /** On `settingsChannel`. Without it changes are found within `pollMs`. */
@@ -39,8 +44,8 @@ export interface SettingsOptions {
 }
 
 const pollMs = 1_000
-/** Applications whose settings are kept in memory. */
-const maxApplications = 1_000
+/** In each memory; the oldest goes. */
+const mostRemembered = 1_000
 
 /** Reads them for the first time. Throws when what is stored cannot be understood. */
 export const createSettings = async ({ database, notifier, logger }: SettingsOptions): Promise<Settings> => {
@@ -54,8 +59,6 @@ export const createSettings = async ({ database, notifier, logger }: SettingsOpt
       session: sessionSettings.schema.parse(session ?? {}),
       // Of this revision or a later one, which is seen when the revision is looked at again.
       senders: await findSenders(query),
-      // It belongs to this revision: what was read before a change never gets among what is read after it.
-      applications: new Map<string, Promise<ApplicationExperience | undefined>>(),
     }
   }
   let current = await load()
@@ -80,6 +83,27 @@ export const createSettings = async ({ database, notifier, logger }: SettingsOpt
     void refreshed()
   }
 
+  const memory = <Value>(): Memory<Value> => {
+    let of = current
+    let known = new Map<string, Promise<Value>>()
+    return (key, find) => {
+      // It belongs to one revision: what was read before a change never gets among what is read after it.
+      if (of !== current) {
+        of = current
+        known = new Map()
+      }
+      const remembered = known.get(key)
+      if (remembered) return remembered
+      const found = find()
+      if (known.size >= mostRemembered) known.delete(known.keys().next().value ?? '')
+      known.set(key, found)
+      const among = known
+      found.catch(() => among.delete(key))
+      return found
+    }
+  }
+  const ofApplications = memory<ApplicationExperience | undefined>()
+
   const stopListening = notifier?.onNotify(keepUp)
   const timer = setInterval(keepUp, pollMs)
   timer.unref()
@@ -88,17 +112,9 @@ export const createSettings = async ({ database, notifier, logger }: SettingsOpt
     experience: () => current.experience,
     session: () => current.session,
     sender: (type) => current.senders.find((connector) => connector.type === type),
-    ofApplication(applicationId) {
-      const { applications } = current
-      const known = applications.get(applicationId)
-      if (known) return known
-      const found = findApplicationExperience(query, applicationId)
-      // The one that was asked for first goes.
-      if (applications.size >= maxApplications) applications.delete(applications.keys().next().value ?? '')
-      applications.set(applicationId, found)
-      found.catch(() => applications.delete(applicationId))
-      return found
-    },
+    ofApplication: (applicationId) =>
+      ofApplications(applicationId, () => findApplicationExperience(query, applicationId)),
+    memory,
     refreshed,
     async close() {
       clearInterval(timer)

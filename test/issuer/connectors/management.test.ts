@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { type IdentityProvider, startIdentityProvider } from '../../support/identity-provider.ts'
 import { startTestIssuer, type TestIssuer } from '../../support/issuer.ts'
 import { localProviders } from '../../support/messages.ts'
+import { until } from '../../support/until.ts'
 
 /** Identity providers over the Management API. */
 
@@ -118,6 +119,22 @@ describe('social connectors', () => {
     const odd = oidc('acme', { config: { ...config(), scope: 'email' } })
     expect(await refusal('POST', '/connectors', odd)).toEqual([400, 'connector.invalid_config'])
     expect((await issuer.api('GET', '/connectors')).body).toEqual([])
+  })
+
+  test('a change of one counts from its answer on, and soon at other issuers', async () => {
+    const { id } = await create(oidc())
+    const clientAt = async (instance: number) => {
+      const asked = { state: 'state of a request', redirectUri: 'https://app.example/linked' }
+      const { body } = await issuer.api('POST', `/connectors/${id}/authorization-uri`, asked, { instance })
+      return new URL(body.redirectTo).searchParams.get('client_id')
+    }
+    expect([await clientAt(0), await clientAt(1)]).toEqual([provider.clientId, provider.clientId])
+    for (const clientId of ['another', 'a third']) {
+      const changed = { config: { ...config(), clientId } }
+      expect((await issuer.api('PATCH', `/connectors/${id}`, changed, { instance: 0 })).status).toBe(200)
+      expect(await clientAt(0)).toBe(clientId)
+      await until(async () => expect(await clientAt(1)).toBe(clientId))
+    }
   })
 
   test('of Apple need a key that Apple takes', async () => {

@@ -23,6 +23,7 @@ test('a database of the version before keeps its identities, its connectors and 
   await insert({ ...social, id: 'second' })
   const sms = { apiKey: 'k', apiSecret: 's', brandName: 'b' }
   await insert({ ...row, id: 'sms', connectorId: 'vonage-sms', type: 'Sms', config: sms })
+  await sql(`UPDATE connectors SET created_at = created_at + interval '1 second' WHERE id = 'sms'`)
   const identities = (github: string) =>
     JSON.stringify({ github: { userId: github }, gitlab: { userId: '1' }, odd: {} })
   // Of two with the same identity, which the version before never made, the older one keeps it.
