@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Health } from '../platform/health.ts'
 import type { GatewayConfig } from './config/load.ts'
 import type { Gateway } from './gateway.ts'
@@ -17,8 +18,11 @@ export interface HotSwap {
    * cannot be built.
    */
   replace(config: GatewayConfig, signal: AbortSignal): Promise<boolean>
-  /** The first half of `replace`: everything but taking over. Undefined when `signal` came first. */
-  prepare(config: GatewayConfig, signal: AbortSignal): Promise<Successor | undefined>
+  /**
+   * The first half of `replace`: everything but taking over. Undefined when `signal` came first. `settleMs`: how long
+   * to wait for keys and revocations; default: until they are there.
+   */
+  prepare(config: GatewayConfig, signal: AbortSignal, settleMs?: number): Promise<Successor | undefined>
   /** New requests wait from now on, until `release`; they begin with whoever is the current one then. */
   hold(): void
   release(): void
@@ -62,10 +66,11 @@ export const createHotSwap = async (options: {
       .finally(() => retired.delete(gateway))
   }
 
-  const prepare = async (nextConfig: GatewayConfig, signal: AbortSignal): Promise<Successor | undefined> => {
+  const prepare: HotSwap['prepare'] = async (nextConfig, signal, settleMs) => {
     const next = await build(nextConfig)
     const superseded = once(signal, 'abort')
-    if (!signal.aborted) await Promise.race([next.ready, superseded])
+    const settled = settleMs === undefined ? [] : [delay(settleMs, undefined, { ref: false })]
+    if (!signal.aborted) await Promise.race([next.ready, superseded, ...settled])
     if (signal.aborted) {
       await next.close()
       return undefined

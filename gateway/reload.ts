@@ -85,7 +85,7 @@ export const createReloads = (options: {
     if (!(await attempt(signal, forced))) owed ||= forced
   }
 
-  // Reloads run one at a time and in order. A later one aborts the one that is being tried, and does what that one owes.
+  // Reloads run one at a time and in order. A later one aborts the one that is being tried, and does what that owes.
   const reload = (forced: boolean): Promise<void> => {
     owed ||= forced
     latest.abort()

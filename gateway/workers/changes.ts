@@ -4,7 +4,8 @@ import type { Configuration, PolicyBundle } from './messages.ts'
 /** What changes in all workers at once. */
 export interface Change {
   configuration?: Configuration
-  policies: readonly PolicyBundle[]
+  /** Asked for each worker anew: while a configuration waits for its issuers, newer rules may take over. */
+  policies: () => readonly PolicyBundle[]
 }
 
 /**
@@ -76,7 +77,7 @@ export const createChanges = (options: {
     if (signal?.aborted) abort()
     const prepare = (worker: WorkerProcess) => {
       prepared.add(worker)
-      return unlessEnded(worker, worker.call('prepare', { id, ...change, policies: [...change.policies] }))
+      return unlessEnded(worker, worker.call('prepare', { id, ...change, policies: [...change.policies()] }))
     }
     try {
       const missing = () => [...members].filter((worker) => !prepared.has(worker))
@@ -111,7 +112,7 @@ export const createChanges = (options: {
         known = version
         const id = ++last
         const { configuration, policies } = inForce()
-        const given = { ...(configuration && { configuration }), policies: [...policies] }
+        const given = { ...(configuration && { configuration }), policies: [...policies()] }
         await worker.call('prepare', { id, ...given, settle: started ? settleMs : 0 })
         await worker.call('commit', { id })
         await swapping

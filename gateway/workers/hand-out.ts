@@ -25,11 +25,8 @@ export interface HandOut {
 const mostWaiting = 1_024
 /** To one worker: few, as they wait if it stands still, and other messages to it wait behind them. */
 const mostOnTheWay = 4
-/**
- * How long a worker may take for a connection before this process gives it up, in ms. It cannot go to another one: the
- * first may be about to read it.
- */
-const longestHandOver = 10_000
+/** How long connections may wait for a worker once no more are taken, in ms. */
+const lastChanceMs = 10_000
 
 export const createHandOut = (options: {
   metrics: Metrics
@@ -76,10 +73,9 @@ export const createHandOut = (options: {
   const handOver = async (socket: Socket, worker: WorkerProcess) => {
     count(worker, 1)
     if (members.delete(worker)) members.add(worker)
-    const timer = setTimeout(drop, longestHandOver, socket)
     const handle = handleOf(socket)
+    // It stays open meanwhile: a handle that is closed on its way keeps Node from sending whatever comes after it.
     const taken = handle ? await worker.hand(handle, listener) : true
-    clearTimeout(timer)
     count(worker, -1)
     if (taken) socket.destroy()
     else if (!socket.destroyed) waiting.unshift(socket)
@@ -122,7 +118,7 @@ export const createHandOut = (options: {
         const timer = setTimeout(() => {
           waiting.splice(0).forEach(drop)
           resolve()
-        }, longestHandOver)
+        }, lastChanceMs)
         drained = () => {
           clearTimeout(timer)
           resolve()

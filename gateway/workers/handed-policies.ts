@@ -32,6 +32,8 @@ const keyOf = ({ name = 'live', path }: { name?: string; path: string }): string
 export const createHandedPolicies = ({ metrics }: { metrics: Metrics }): HandedPolicies => {
   const handed = new Map<string, Uint8Array>()
   const used = new Set<Used>()
+  /** What is being prepared; each takes whoever begins with the rules of before meanwhile. */
+  const preparing = new Set<(one: Used) => Promise<void>>()
   const usedUp = metrics.counter(
     'surrogate_policies_units_used_up_total',
     'Evaluations that were ended because they used up their units of work',
@@ -55,34 +57,65 @@ export const createHandedPolicies = ({ metrics }: { metrics: Metrics }): HandedP
   return {
     hand,
     async watch(source): Promise<WatchedPolicies> {
-      const bytes = handed.get(keyOf(source))
-      if (!bytes && !source.startWith) throw new PolicyError('the primary process has handed no policies over')
-      const one: Used = { source, set: bytes ? await open(source, bytes) : source.startWith! }
-      used.add(one)
+      const key = keyOf(source)
+      const begin = async (): Promise<Used> => {
+        const bytes = handed.get(key)
+        if (!bytes && !source.startWith) throw new PolicyError('the primary process has handed no policies over')
+        const set = bytes ? await open(source, bytes) : source.startWith!
+        // Others may have taken over while these were opened.
+        if (handed.get(key) !== bytes) {
+          void set.close?.()
+          return begin()
+        }
+        const one = { source, set }
+        used.add(one)
+        return one
+      }
+      const one = await begin()
+      const close = async () => {
+        used.delete(one)
+        await one.set.close?.()
+      }
+      try {
+        for (const include of preparing) await include(one)
+      } catch (error) {
+        await close()
+        throw error
+      }
       return {
         current: () => one.set,
         status: () => ({ revision: one.set.revision }),
         reload: async () => {},
-        async close() {
-          used.delete(one)
-          await one.set.close?.()
-        },
+        close,
       }
     },
     async prepare(bundles) {
+      let state: 'prepared' | 'taken over' | 'discarded' = 'prepared'
       const opened: { one: Used; set: PolicySet }[] = []
-      const discard = () => {
-        for (const { set } of opened) void set.close?.()
+      const replace = ({ one, set }: { one: Used; set: PolicySet }) => {
+        if (!used.has(one)) return void set.close?.()
+        void one.set.close?.()
+        one.set = set
+        one.source.onChange?.(set)
       }
-      try {
+      const include = async (one: Used) => {
         for (const { bundle, ...place } of bundles) {
-          for (const one of used) {
-            if (keyOf(one.source) !== keyOf(place)) continue
-            const set = await open(one.source, bundle)
-            opened.push({ one, set })
-            requireNeeded(one.source, set)
-          }
+          if (keyOf(one.source) !== keyOf(place)) continue
+          const set = await open(one.source, bundle)
+          if (state === 'discarded') return void set.close?.()
+          opened.push({ one, set })
+          requireNeeded(one.source, set)
+          if (state === 'taken over') replace({ one, set })
         }
+      }
+      const discard = () => {
+        state = 'discarded'
+        preparing.delete(include)
+        for (const { set } of opened.splice(0)) void set.close?.()
+      }
+      preparing.add(include)
+      try {
+        for (const one of [...used]) await include(one)
       } catch (error) {
         discard()
         throw error
@@ -90,12 +123,10 @@ export const createHandedPolicies = ({ metrics }: { metrics: Metrics }): HandedP
       return {
         discard,
         takeOver() {
+          state = 'taken over'
+          preparing.delete(include)
           hand(bundles)
-          for (const { one, set } of opened) {
-            void one.set.close?.()
-            one.set = set
-            one.source.onChange?.(set)
-          }
+          opened.forEach(replace)
         },
       }
     },

@@ -79,6 +79,8 @@ export const workerCalls = {
   commit: { body: change, answer: done },
   /** What was prepared is thrown away, and requests that waited begin. */
   discard: { body: change, answer: done },
+  /** Answered by whoever reads what it is told. */
+  ping: { body: nothing, answer: done },
   /** Opens what serves connections; they are handed over from then on (`hand-out.ts`). */
   serve: { body: nothing, answer: done },
   metrics: { body: nothing, answer: snapshot },

@@ -84,7 +84,7 @@ export const startWorkers = async (options: {
     logger,
     metrics,
     opaBin,
-    change: (bundle, onCommit) => changes.make({ policies: [bundle] }, onCommit),
+    change: (bundle, onCommit) => changes.make({ policies: () => [bundle] }, onCommit),
   })
 
   /** Opens what this process has of a configuration: its rules. */
@@ -115,7 +115,7 @@ export const startWorkers = async (options: {
   const extAuthzHandOut = extAuthz && createHandOut({ metrics, listener: 'extAuthz' })
   const handOuts = [handOut, ...(extAuthzHandOut ? [extAuthzHandOut] : [])]
   const changes = createChanges({
-    inForce: () => ({ configuration: running.configuration, policies: handOver.bundlesOf(running.config) }),
+    inForce: () => ({ configuration: running.configuration, policies: () => handOver.bundlesOf(running.config) }),
     async open(worker) {
       await worker.call('serve', undefined)
       decisions.join(worker)
@@ -199,7 +199,7 @@ export const startWorkers = async (options: {
     async apply(config, signal) {
       const before = running
       const next = await open(config)
-      const policies = handOver.bundlesOf(config)
+      const policies = () => handOver.bundlesOf(config)
       const takeOver = () => {
         running = next
       }

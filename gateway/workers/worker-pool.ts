@@ -35,10 +35,15 @@ export const createWorkerPool = (options: {
 
   const run = async (number: number, first: PromiseWithResolvers<void>) => {
     let served = false
-    for (let failures = 0; !stopping.signal.aborted; ) {
-      const worker = fork(number)
+    /** From the beginning of one to its end. */
+    const once = async (): Promise<{ how: string; pid?: number | undefined; problem?: Error }> => {
+      let worker: WorkerProcess
+      try {
+        worker = fork(number)
+      } catch (error) {
+        return { how: 'it could not begin', problem: error as Error }
+      }
       running.add(worker)
-      const begunAt = performance.now()
       let problem: Error | undefined
       try {
         await introduce(worker)
@@ -51,11 +56,16 @@ export const createWorkerPool = (options: {
       const how = await worker.ended
       running.delete(worker)
       onEnd(worker)
+      return { how, pid: worker.pid, ...(problem && { problem }) }
+    }
+    for (let failures = 0; !stopping.signal.aborted; ) {
+      const begunAt = performance.now()
+      const { how, pid, problem } = await once()
       if (stopping.signal.aborted) return
       failures = performance.now() - begunAt > provenAfterMs ? 1 : failures + 1
       if (!served && problem instanceof StartupError) return first.reject(problem)
       if (!served && failures >= mostAttempts) return first.reject(crashLoop(how, problem))
-      const told = { worker: number, workerPid: worker.pid, how, ...(problem && { problem: problem.message }) }
+      const told = { worker: number, workerPid: pid, how, ...(problem && { problem: problem.message }) }
       logger.error(told, 'a worker ended; another one takes its place')
       await delay(backOffMs(failures, retry), undefined, { signal: stopping.signal }).catch(() => {})
     }

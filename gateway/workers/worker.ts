@@ -75,10 +75,10 @@ export const createWorker = (options: {
     return { takeOver: () => {}, discard: () => {} }
   }
 
-  const succeed = async (id: number, running: HotSwap, config: GatewayConfig): Promise<Change> => {
+  const succeed = async (id: number, running: HotSwap, config: GatewayConfig, settle?: number): Promise<Change> => {
     const superseded = new AbortController()
     changes.set(id, { takeOver: () => {}, discard: () => superseded.abort() })
-    const successor = await running.prepare(config, superseded.signal)
+    const successor = await running.prepare(config, superseded.signal, settle)
     if (!successor) throw new Error('a later configuration has come')
     return {
       takeOver() {
@@ -124,12 +124,13 @@ export const createWorker = (options: {
         logger = createLogger(log).child({ worker: place.worker }) as Logger
         onLogger(logger)
       },
-      async prepare({ id, configuration, policies: bundles, settle = 0 }) {
+      async prepare({ id, configuration, policies: bundles, settle }) {
         if (!configuration) return adopt(id, bundles)
         policies.hand(bundles)
         const config = configOf(configuration)
-        changes.set(id, gateways ? await succeed(id, gateways, config) : await begin(config, settle))
+        changes.set(id, gateways ? await succeed(id, gateways, config, settle) : await begin(config, settle ?? 0))
       },
+      ping: () => {},
       hold: () => gateways?.hold(),
       commit({ id }) {
         take(id)?.takeOver()

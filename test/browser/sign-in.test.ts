@@ -27,15 +27,19 @@ describe.skipIf(!chromium)('in Chromium', () => {
 
   test('the keyboard alone signs in, after a mistake too', async () => {
     const client = await people.createClient()
+    // The browser gives the focus when it paints, which may be later than a page is loaded.
+    const focused = (selector: string) => page.locator(`${selector}:focus`).waitFor()
     await page.goto(client.authorizationUrl())
+    await focused('input[name=identifier]')
     await page.keyboard.type('ada')
     await page.keyboard.press('Tab')
     await page.keyboard.type('not the password')
     await page.keyboard.press('Enter')
     // What went wrong has the focus, so that it is read first. The link in it leads to the field.
-    await page.getByRole('alert').waitFor()
+    await focused('[role=alert]')
     await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
+    await focused('input[name=password]')
     await page.keyboard.type(password)
     await page.keyboard.press('Tab')
     await page.keyboard.press('Space')

@@ -105,7 +105,7 @@ test.each([0, 1])(
       const [answer] = await onceOf(socket, 'data', { signal: AbortSignal.timeout(10_000) })
       expect(String(answer)).toMatch(/^HTTP\/1.1 200 /)
     }
-    // Whoever has the first has the third, too; the second waits for the one that is stopped when that is the other one.
+    // Whoever has the first has the third, too; the second waits where the other one is stopped.
     const first = await open()
     ask(first)
     await answered(first)

@@ -42,7 +42,7 @@ test('while one worker has not begun to hold, no other one answers by the new co
   })
   const config = parseGatewayConfig(configuration.text, { file: configuration.file, env: {} })
   await handOver.open(config, lifecycle)
-  const policies = handOver.bundlesOf(config)
+  const policies = () => handOver.bundlesOf(config)
   const changes = createChanges({
     inForce: () => ({ configuration, policies }),
     async open(worker) {
