@@ -107,16 +107,20 @@ export const createChanges = (options: {
       await swapping
     },
     async join(worker) {
-      let known: number
-      do {
-        known = version
+      const bring = async (configuration: Configuration | undefined, policies: readonly PolicyBundle[]) => {
         const id = ++last
-        const { configuration, policies } = inForce()
-        const given = { ...(configuration && { configuration }), policies: [...policies()] }
+        const given = { ...(configuration && { configuration }), policies: [...policies] }
         await worker.call('prepare', { id, ...given, settle: started ? settleMs : 0 })
         await worker.call('commit', { id })
+      }
+      for (let isFirst = true, known = -1; swapping || known !== version; isFirst = false) {
+        known = version
+        const { configuration, policies } = inForce()
+        await bring(configuration, policies())
+        // A gateway that is built again goes on with the rules of the one before, which are older.
+        if (configuration && !isFirst) await bring(undefined, policies())
         await swapping
-      } while (swapping || known !== version)
+      }
       members.add(worker)
       await open(worker)
       started = true

@@ -90,6 +90,8 @@ export const forkWorker = (options: {
       await channel.call('ping', undefined, patienceMs.answer)
       settle(id, false)
     } catch {
+      // It was only slow.
+      if (!handed.has(id)) return
       stoodStill = alive
       self.kill()
     }

@@ -105,7 +105,9 @@ export const createHandedPolicies = ({ metrics }: { metrics: Metrics }): HandedP
           if (state === 'discarded') return void set.close?.()
           opened.push({ one, set })
           requireNeeded(one.source, set)
-          if (state === 'taken over') replace({ one, set })
+          // Others may have taken over since, and include it themselves.
+          if (state === 'taken over' && handed.get(keyOf(place)) === bundle) replace({ one, set })
+          else if (state === 'taken over') void set.close?.()
         }
       }
       const discard = () => {

@@ -63,7 +63,7 @@ export const createIdempotency = ({ knex, envelope }: { knex: Knex; envelope: En
       const id = digestOf(callerOf(context), `${route.method} ${route.path}`, checkedKey(key)).toString('hex')
       const request = digestOf(route.method, context.request.path, body ?? null)
       return withPermit(async () => {
-        const afterCommit: (() => void)[] = []
+        const afterCommit: (() => void | Promise<void>)[] = []
         const outcome = await knex.transaction(async (trx): Promise<Outcome> => {
           const query = queryOf(trx)
           if (!(await claimKey(query, id))) {
@@ -71,13 +71,13 @@ export const createIdempotency = ({ knex, envelope }: { knex: Knex; envelope: En
           }
           const kept = await findAnswer(query, id)
           if (kept !== undefined) return { result: replay(kept, request) }
-          const joined = { trx, afterCommit: (work: () => void) => void afterCommit.push(work) }
+          const joined = { trx, afterCommit: (work: () => void | Promise<void>) => void afterCommit.push(work) }
           const isAtomic = route.idempotency !== 'deferred'
           const outcome = await settled(() => handle(isAtomic ? { ...context, joined } : context))
           await insertAnswer(query, keep(id, request, ...answerOf(outcome, route)))
           return outcome
         })
-        for (const work of afterCommit) work()
+        for (const work of afterCommit) await work()
         if (outcome.refusal !== undefined) throw outcome.refusal
         return outcome.result
       })

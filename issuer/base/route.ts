@@ -139,7 +139,8 @@ export interface ConcernedEntity extends VersionedEntity {
 
 export interface JoinedTransaction {
   trx: Knex.Transaction
-  afterCommit(work: () => void): void
+  /** Before the answer. */
+  afterCommit(work: () => void | Promise<void>): void
 }
 
 /** A person who calls the Management API, through the console. */

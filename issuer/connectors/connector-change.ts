@@ -13,6 +13,7 @@ export const createConnectorChange =
   ({ mutate, settings }: { mutate: Mutate; settings: Pick<Settings, 'refreshed'> }): ConnectorChange =>
   async (context, work) => {
     const result = await mutate(context, ({ trx }) => work(queryOf(trx)))
-    await settings.refreshed()
+    if (context.joined) context.joined.afterCommit(settings.refreshed)
+    else await settings.refreshed()
     return result
   }

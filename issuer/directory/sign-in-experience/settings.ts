@@ -63,8 +63,14 @@ export const createSettings = async ({ database, notifier, logger }: SettingsOpt
   }
   let current = await load()
 
+  /** Also one that cannot be understood: then the settings stay, and what was remembered is forgotten. */
+  let seen = current.revision
   const read = async () => {
-    if ((await settingsRevision(query)) !== current.revision) current = await load()
+    const revision = await settingsRevision(query)
+    if (revision === current.revision) return
+    seen = revision
+    current = await load()
+    seen = current.revision
   }
   // One after the other: what was read earlier never takes the place of what was read later.
   let last = Promise.resolve()
@@ -84,12 +90,12 @@ export const createSettings = async ({ database, notifier, logger }: SettingsOpt
   }
 
   const memory = <Value>(): Memory<Value> => {
-    let of = current
+    let of = seen
     let known = new Map<string, Promise<Value>>()
     return (key, find) => {
       // It belongs to one revision: what was read before a change never gets among what is read after it.
-      if (of !== current) {
-        of = current
+      if (of !== seen) {
+        of = seen
         known = new Map()
       }
       const remembered = known.get(key)

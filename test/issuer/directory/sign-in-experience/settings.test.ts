@@ -95,10 +95,15 @@ test('what cannot be understood keeps an issuer from starting, and leaves one th
   await setName('Before')
   const stored = JSON.stringify({ displayName: 'After', mfa: { factors: ['Unknown'], policy: 'Mandatory' } })
   const running = await createSettings({ database: issuer.database, logger: silentLogger })
-  await issuer.sql(`UPDATE settings SET value = $1 WHERE name = 'sign-in-experience'`, [stored])
+  const remember = running.memory<string>()
   try {
+    expect(await remember('a', async () => 'before')).toBe('before')
+    expect(await remember('a', async () => 'again')).toBe('before')
+    await issuer.sql(`UPDATE settings SET value = $1 WHERE name = 'sign-in-experience'`, [stored])
     await running.refreshed()
     expect(running.experience().displayName).toBe('Before')
+    // What depends on settings is asked for anew all the same: a connector may be gone.
+    expect(await remember('a', async () => 'after')).toBe('after')
     await expect(createSettings({ database: issuer.database, logger: silentLogger })).rejects.toThrow()
   } finally {
     await running.close()
