@@ -98,9 +98,8 @@ export const forkWorker = (options: {
   }
   const receive = (message: object) => {
     if ('open' in message) connections = (message as OpenConnections).open + handed.size
-    else if ('taken' in message) {
-      settle((message as Taken).taken, true)
-    } else channel.receive(message)
+    else if ('taken' in message) settle((message as Taken).taken, true)
+    else channel.receive(message)
   }
   const self: WorkerProcess = {
     number,

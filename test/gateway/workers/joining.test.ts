@@ -21,6 +21,7 @@ const configuration = {
 version: 1
 workers: 2
 allowInsecure: [public-by-default]
+issuers: [{ issuer: 'http://127.0.0.1:9/oidc' }]
 policies: { path: /rules }
 upstreams: { api: { url: 'http://127.0.0.1:9' } }
 routes: [{ id: a, path: /**, auth: none, upstream: api }]
@@ -28,7 +29,7 @@ routes: [{ id: a, path: /**, auth: none, upstream: api }]
   environment: {},
 }
 
-test('a worker that joins while newer rules take over in the others has them', async () => {
+test('a worker that joins while newer rules take over in the others has them, though its issuer is away', async () => {
   const [old, next] = [await compiled('old'), await compiled('next')]
   const answers = createAnswers({ metrics: createMetrics() })
   let rules = old.handed
